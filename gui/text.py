@@ -136,6 +136,11 @@ def count_text(value: float | None) -> str:
     return f"{round(value):,}"
 
 
+def messages_unit(count: float) -> str:
+    """What stands behind a count of messages that is written by itself."""
+    return tr("message") if count == 1 else tr("messages")
+
+
 def signed_count_text(value: float | None) -> str:
     """A change: ``+12``, ``−71``, ``0``."""
     if value is None or is_unknown(value):

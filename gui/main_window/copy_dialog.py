@@ -35,6 +35,7 @@ from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.inputs import name_count
 
 WIDTH = 760
 PREVIEW_HEIGHT = 260
@@ -194,7 +195,7 @@ class CopyDialog(QDialog):
             self._bound(bound, 0, OFFSET_MAX, 0)
         self.end_offset.setSpecialValueText(tr("the end"))
         self._bound(self.rate, 0, RATE_MAX, RATE_AT_FIRST)
-        self.rate.setSuffix(tr(" messages per second"))
+        name_count(self.rate, " message per second", " messages per second")
         self.rate.setSpecialValueText(tr("As fast as they are taken"))
         self.topics.setPlaceholderText("orders, payments")
         self.groups.setPlaceholderText(tr("none; * for all groups of the topics"))

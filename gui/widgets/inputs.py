@@ -1,4 +1,4 @@
-"""`SegmentedControl`, `UnitField` and `SearchField`."""
+"""`SegmentedControl`, `UnitField`, `SearchField`, and fields of numbers that say what they count."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
+from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
@@ -65,6 +66,16 @@ def _place(index: int, count: int) -> str:
     if count == 1:
         return "only"
     return "first" if index == 0 else "last" if index == count - 1 else "middle"
+
+
+def name_count(field: QSpinBox, one: str, several: str) -> None:
+    """Have a field of numbers say what it counts behind its number; both English, with the space before them."""
+
+    def write(value: int) -> None:
+        field.setSuffix(tr(one) if value == 1 else tr(several))
+
+    field.valueChanged.connect(write)
+    write(field.value())
 
 
 class UnitField(QLineEdit):

@@ -322,7 +322,9 @@ def test_a_burst_is_shown_stopped_and_told(compose, source, qtbot):
 def test_a_burst_that_is_refused_says_why(compose, source):
     dialog = compose()
     source.fail_with = RemoteError("the topic is read-only", code=16)
+    assert dialog.options.count.text() == "1 message"
     dialog.options.count.setValue(5)
+    assert dialog.options.count.text() == "5 messages"
     dialog.send_button.click()
     assert dialog.error.text() == "The message was not sent: the topic is read-only"
     assert dialog.burst is None

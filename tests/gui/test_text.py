@@ -56,6 +56,8 @@ NAN = math.nan
         (text.duration_text(3 * 86_400_000), "3 d"),
         (text.age_text(1_000, 1_200), "0.2 s"),
         (text.age_text(2_000, 1_000), "0 s"),
+        (text.messages_unit(1), "message"),
+        (text.messages_unit(0), "messages"),
     ],
 )
 def test_figures_read_as_designed(shown: str, expected: str):

@@ -16,7 +16,7 @@ from gui.plots.brush import Brush
 from gui.plots.chart_series import ChartForecast, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
-from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
+from gui.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
@@ -207,7 +207,7 @@ class LagPanel(Panel):
                 fact.set(UNKNOWN)
             return
         state = "warning" if group.over_limit else ""
-        facts["lag"].set(count_text(group.lag_messages), tr("messages"), state)
+        facts["lag"].set(count_text(group.lag_messages), messages_unit(group.lag_messages), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
         facts["drains"].set(*self._drain_text(self._forecast))
         facts["in"].set(rate_number(self._in_rate), "/s")

@@ -11,7 +11,7 @@ from broker_core.api import OrbitError, TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, count_text, duration_text, milliseconds_parts, rate_number, tr
+from gui.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, tr
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
 from gui.views.delay.columns import countdown_text, delay_text, level_columns
@@ -211,7 +211,7 @@ class DelayView(PageView):
         is_served = self._timers is not None and self._timers.is_served
         whole = levels + (0 if not is_served else math.nan if timers < 0 else timers)
         fact = tr("{levels} by level, {timers} timers", levels=count_text(levels), timers=count_text(timers)) if rows else ""
-        self.tiles["pending"].set_value(count_text(whole) if rows else UNKNOWN, tr("messages"), fact)
+        self.tiles["pending"].set_value(count_text(whole) if rows else UNKNOWN, messages_unit(whole), fact)
 
     def _show_next(self, rows: list[LevelRow]) -> None:
         first, timers = next_due(rows), self._timers

@@ -13,6 +13,7 @@ from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_valu
 from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import label, row
+from gui.widgets.inputs import name_count
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
 
@@ -132,7 +133,7 @@ class SendOptions(QWidget):
         self.sharding_key.setFont(mono_font())
         self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
         self.count.setRange(1, BURST_MESSAGES_MAX)
-        self.count.setSuffix(tr(" messages"))
+        name_count(self.count, " message", " messages")
         self.count.setGroupSeparatorShown(True)
         self.rate.setRange(1, BURST_RATE_MAX)
         self.rate.setValue(100)
