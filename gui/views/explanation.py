@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from gui.plots.time_chart import TimeChart
 from gui.term_origins import Origin, Term
 from gui.term_texts import TERMS
-from gui.text import UNKNOWN, age_text, tr
+from gui.text import age_text, tr
 from gui.widgets.basic import label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
@@ -33,9 +33,8 @@ _LIVE = (Origin.LIVE, Origin.HISTORY, Origin.CONFIG)
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What is explained: its title, its terms (several lines of a chart have one each) and when it was read."""
+    """What is explained: titles (English) with their terms, of a chart one for each kind of line; and when it was read."""
 
-    title: str
     terms: tuple[tuple[str, Term], ...]
     read_ms: int = -1
     """ms since the epoch; -1: with the live figures, or not known."""
@@ -51,16 +50,15 @@ def explained_column(page_id: str, grid: DataGrid[object], place: int) -> Explai
     columns = grid.model.columns
     title = columns[place].title if 0 <= place < len(columns) else ""
     term = term_of(page_id, title)
-    return None if term is None else Explained(title, ((title, term),), grid.read_ms)
+    return None if term is None else Explained(((title, term),), grid.read_ms)
 
 
-def explained_chart(chart: TimeChart) -> Explained:
-    """The lines of a chart."""
-    terms = tuple(dict.fromkeys((TERMS.get(f"{CHART}/{one.title}", TERMS[_ANY_LINE]), one.title) for one in chart.series))
+def explained_chart(chart: TimeChart) -> Explained | None:
+    """The lines of a chart; None while it has none."""
     known: dict[Term, str] = {}
-    for term, title in terms:
-        known.setdefault(term, title)
-    return Explained("Chart", tuple((title, term) for term, title in known.items()))
+    for line in chart.series:
+        known.setdefault(TERMS.get(f"{CHART}/{line.title}", TERMS[_ANY_LINE]), line.title)
+    return Explained(tuple((title, term) for term, title in known.items())) if known else None
 
 
 def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None) -> Explained | None:
@@ -77,7 +75,7 @@ def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None)
         title = widget.property(TERM)
         if title:
             term = term_of(page_id, title)
-            return None if term is None else Explained(title, ((title, term),))
+            return None if term is None else Explained(((title, term),))
         if isinstance(widget, TimeChart):
             return explained_chart(widget)
         widget = widget.parentWidget()
@@ -151,7 +149,7 @@ def age_words(explained: Explained, page: PageView) -> str:
         at_ms = state.taken_ms
     if at_ms < 0:
         return tr("It was read when the page was filled; Refresh (F5) reads it anew.")
-    return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=times.seconds(at_ms)) if at_ms else UNKNOWN
+    return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=times.seconds(at_ms))
 
 
 def explain(page: PageView, widget: QWidget | None, at: QPoint | None = None) -> ExplanationCard | None:

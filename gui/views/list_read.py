@@ -43,10 +43,10 @@ class ListRead:
         """Why it failed, when that was and when the list was read last; empty where it did not fail."""
         if not self.is_failed:
             return ""
-        times = tr("Asked at {time}; never read before.", time=self._times.seconds(self._failed_ms))
+        times = tr("Failed at {time}; never read before.", time=self._times.seconds(self._failed_ms))
         if self._read_ms >= 0:
             times = tr(
-                "Asked at {time}; last read at {before}.",
+                "Failed at {time}; last read at {before}.",
                 time=self._times.seconds(self._failed_ms),
                 before=self._times.seconds(self._read_ms),
             )

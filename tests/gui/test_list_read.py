@@ -69,9 +69,9 @@ def test_a_list_says_when_it_was_asked_for_and_when_it_was_read(qapp):
     now = [1_000]
     read = ListRead(TimeZoneChoice(qapp, utc=True), lambda: now[0])
     read.refused(StoreError("closed"))
-    assert read.reason == "closed\nAsked at 00:00:01; never read before."
+    assert read.reason == "closed\nFailed at 00:00:01; never read before."
     read.answered()
     assert (read.is_failed, read.reason) == (False, "")
     now[0] = 61_000
     read.refused(StoreError("closed"))
-    assert read.reason == "closed\nAsked at 00:01:01; last read at 00:00:01."
+    assert read.reason == "closed\nFailed at 00:01:01; last read at 00:00:01."

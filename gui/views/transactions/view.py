@@ -381,6 +381,7 @@ class TransactionsView(PageView):
         self.filters.choose(PAST)
         self._only, self._wanted = "", origin
         self._begin_past(origin + 1)
+        self._show_rows()
 
     # ---- the shown transaction -----------------------------------------------------------------------------------------
 
