@@ -60,13 +60,25 @@ class LaterPart(LazyTab[W]):
 
     Args:
         make: Makes the widget, once.
+        fill: Shows in it what is known by then, a turn after it was made by itself, at once where it was asked for; once.
         turns: How many; parts of one page that are made in the same turn would be felt.
     """
 
-    def __init__(self, make: Callable[[], W], *, turns: int = 2) -> None:
+    def __init__(self, make: Callable[[], W], *, fill: Callable[[W], None] | None = None, turns: int = 2) -> None:
         super().__init__(make)
+        self._fill = fill
         self._turns = turns
         self._is_due = False
+
+    def make(self) -> W:
+        made = super().make()
+        self._fill_made()
+        return made
+
+    def _fill_made(self) -> None:
+        fill, self._fill = self._fill, None
+        if fill is not None and self.made is not None:
+            fill(self.made)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -79,4 +91,5 @@ class LaterPart(LazyTab[W]):
             self._turns -= 1
             QTimer.singleShot(0, self, self._wait)
         else:
-            self.make()
+            super().make()
+            QTimer.singleShot(0, self, self._fill_made)

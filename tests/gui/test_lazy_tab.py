@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from gui.widgets.lazy_tab import LaterPart, LazyTab
@@ -73,3 +74,22 @@ def test_parts_of_a_page_are_made_in_turns_of_their_own(qtbot):
         one.show()
     qtbot.waitUntil(lambda: later.made is not None)
     assert made == ["sooner", "later"]
+
+
+def test_a_later_part_is_filled_a_turn_after_it_came_or_at_once_where_it_is_asked_for(qtbot):
+    filled, before = [], []
+
+    def make() -> QLabel:
+        made = QLabel()
+        QTimer.singleShot(0, made, lambda: before.append(made not in filled))
+        return made
+
+    by_itself, asked_for = (LaterPart(make, fill=filled.append) for _ in range(2))
+    for one in (by_itself, asked_for):
+        qtbot.addWidget(one)
+    assert filled == [asked_for.widget]
+    by_itself.show()
+    qtbot.waitUntil(lambda: by_itself.made in filled)
+    assert before == [False, True]
+    assert by_itself.widget is by_itself.made
+    assert len(filled) == 2

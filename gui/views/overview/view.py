@@ -49,8 +49,8 @@ class OverviewView(PageView):
         self.flow = FlowScene(theme.tokens)
         self.flow.setProperty(TERM, "Message flow")
         self._flow_panel = Panel(" ")
-        self._panels = LaterPart(self._make_panels)
-        self._tables = LaterPart(self._make_tables, turns=3)
+        self._panels = LaterPart(self._make_panels, fill=self._fill_panels)
+        self._tables = LaterPart(self._make_tables, turns=4)  # the charts are filled in the third
         self._tables.setFixedHeight(TABLES_HEIGHT)
         self._build()
         self._connect()
@@ -130,10 +130,12 @@ class OverviewView(PageView):
 
     def _make_panels(self) -> PanelsPart:
         made = PanelsPart(self.context)
-        if self._state is not None:
-            made.show_state(self._state)
         made.turned.connect(lambda _is_turned: self._give_room())
         return made
+
+    def _fill_panels(self, panels: PanelsPart) -> None:
+        if self._state is not None:
+            panels.show_state(self._state)
 
     @property
     def tables(self) -> TablesPart:
