@@ -391,7 +391,11 @@ class EmbeddedSource:
 
 
 class _Answer(Generic[_A]):
-    """A `Pending` that is resolved from outside. What was resolved before `then` is delivered by it."""
+    """A `Pending` that is resolved from outside. What was resolved before `then` is delivered by it.
+
+    Once it is over it knows neither the answer nor who asked: those mostly know it, and an answer in such a ring, some
+    thousand messages, would stay until all garbage is looked for, a minute and more.
+    """
 
     def __init__(self, expected: type[_A], *, cancelled: Callable[[int], None]) -> None:
         self.request_id = 0
@@ -408,7 +412,7 @@ class _Answer(Generic[_A]):
 
     def cancel(self) -> None:
         if not self._over:
-            self._over = True
+            self._end()
             self._cancelled(self.request_id)
 
     def succeed(self, value: Answer) -> None:
@@ -425,9 +429,13 @@ class _Answer(Generic[_A]):
     def _deliver(self) -> None:
         if self._over or self._callbacks is None or (self._value is None and self._error is None):
             return
+        (done, failed), value, error = self._callbacks, self._value, self._error
+        self._end()
+        if error is not None:
+            failed(error)
+        elif value is not None:
+            done(value)
+
+    def _end(self) -> None:
         self._over = True
-        done, failed = self._callbacks
-        if self._error is not None:
-            failed(self._error)
-        elif self._value is not None:
-            done(self._value)
+        self._callbacks = self._value = self._error = None

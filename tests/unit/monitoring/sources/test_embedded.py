@@ -1,4 +1,6 @@
 import dataclasses
+import gc
+import weakref
 from array import array
 
 import pytest
@@ -147,6 +149,36 @@ def test_an_answer_given_up_by_the_one_that_came_with_it_is_dropped(scene: Scene
     members = Members([], [], [], [], [], [])
     scene.source.received(b"".join(encode_message(Reply(number, members)) for number in ids))
     assert scene.answers == []
+
+
+@pytest.mark.parametrize("end", ["answered", "failed", "given up"])
+def test_a_question_that_is_over_goes_at_once_though_whoever_asked_knows_it(scene: Scene, end: str):
+    class Asker:
+        """Knows the question, and the question knows it."""
+
+        def __init__(self) -> None:
+            self.pending = scene.source.find_offset("orders", 3, 99)
+            self.pending.then(self.take, self.take)
+
+        def take(self, _answer: object) -> None:
+            assert end != "given up"
+
+    scene.start()
+    asker = Asker()
+    gone = weakref.ref(asker.pending)
+    request = scene.wire.sent[0]
+    assert isinstance(request, Request)
+    gc.disable()  # it would free a ring of both
+    try:
+        if end == "given up":
+            asker.pending.cancel()
+        else:
+            failure = Failure(request.request_id, "UsageError", "no such topic", {})
+            scene.hear(Reply(request.request_id, FoundOffset(17)) if end == "answered" else failure)
+        del asker
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_an_answer_of_another_kind_is_an_error(scene: Scene):
