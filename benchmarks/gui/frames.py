@@ -50,13 +50,19 @@ def main() -> None:
         print(f"{name:18} {len(seen.cpu_ms):6} frames  p99 {p99:6.1f} ms  worst {most:6.1f} ms")
 
 
-def create_topics(running: Running, count: int) -> None:
-    """Make topics, as a client would."""
-    command = [sys.executable, "-m", "tests.support.many_names", running.name_server, str(count), "4", "0"]
+def create_topics(running: Running, count: int, groups: int = 0) -> None:
+    """Make topics, and groups with a position each, as a client would."""
+    command = [sys.executable, "-m", "tests.support.many_names", running.name_server, str(count), "4", str(groups)]
     with subprocess.Popen(command, cwd=CHECKOUT) as making:
         running.wait_for(lambda: making.poll() is not None, CREATE_TIMEOUT_S)
     source = running.console.worker.source
-    running.wait_for(lambda: source.state is not None and len(source.state.catalog.topics) >= count, CREATE_TIMEOUT_S)
+
+    def all_there() -> bool:
+        catalog = source.state.catalog if source.state is not None else None
+        return catalog is not None and len(catalog.topics) >= count and len(catalog.groups) >= groups
+
+    if not running.wait_for(all_there, CREATE_TIMEOUT_S):
+        raise RuntimeError(f"{count:,} topics and {groups:,} groups were not there after {CREATE_TIMEOUT_S:.0f} s")
 
 
 @contextlib.contextmanager
