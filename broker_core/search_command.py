@@ -33,6 +33,7 @@ from broker_core.search.results import Hit, Outcome, Step
 from broker_core.search.row_names import MASKED, NAMES, Row
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.ownership import open_failed
+from broker_core.worker.event_loop import new_event_loop
 
 EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
@@ -284,5 +285,6 @@ def _run(
     if access is None:
         run.store(arguments.store, expression, arguments.limit)
     else:
-        asyncio.run(run.cluster(access, expression, arguments.limit))
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(run.cluster(access, expression, arguments.limit))
     return run

@@ -11,10 +11,12 @@ Source: spec remoting §2.2.3 (pulls), §2.2.6 (queries).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate, chain
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
@@ -27,7 +29,7 @@ from broker_core.search.columns import topic_verdict
 from broker_core.search.expression import Comparison, Expression, comparisons, verdict
 from broker_core.search.facts import MessageFacts, compare, matches
 from broker_core.search.gaps import Gaps, unknown_topic
-from broker_core.search.parallel_pulls import RETRY_PAUSES_S, ParallelPulls, QueuePart
+from broker_core.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls, QueuePart
 from broker_core.search.pulled_filter import PulledFilter
 from broker_core.search.results import Hit, Outcome, Step
 from broker_core.search.store_times import CLOCK_MARGIN_MS
@@ -123,15 +125,17 @@ class ClusterSearch:
     async def steps(self) -> AsyncGenerator[Step, None]:
         """Carry the search out; `outcome` is known afterwards."""
         is_finished = False
+        pulls = ParallelPulls(self._pulled, self._parts, self._places.address_of, self._gaps, pauses_s=self._retry_pauses_s)
         try:
-            async with aclosing(self._batches()) as batches:
-                async for broker, records in batches:
+            async with aclosing(pulls.batches() if self._lookups is None else self._looked_up(self._lookups)) as batches:
+                async for answers in batches:
                     hits: list[Hit] = []
                     try:
-                        hits.extend(self._hits(broker, records))
+                        hits.extend(self._hits(answers))
                     except UsageError as error:  # a regular expression that does not end: what was found until then stands
                         self._gaps.add(error.message)
                         self._is_given_up = True
+                    pulls.taken(any_hits=bool(hits))
                     yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
                     if self._is_over():
                         break
@@ -154,10 +158,13 @@ class ClusterSearch:
             reasons.append(f"{self._undecoded:,} bodies could not be decompressed and were searched as they are stored")
         self.outcome = Outcome(self._scanned, self._found, tuple(reasons))
 
-    def _hits(self, broker: str, records: list[bytes]) -> Iterator[Hit]:
-        opened = self._pulled_filter.open_records(records) if self._pulled_filter is not None and records else records
-        self._scanned += len(records) - len(opened)
-        for record in opened:
+    def _hits(self, answers: Answers) -> Iterator[Hit]:
+        found = list(chain.from_iterable(records for _broker, records in answers))
+        ends = list(accumulate(len(records) for _broker, records in answers))
+        opened = range(len(found)) if self._pulled_filter is None else self._pulled_filter.open_rows(found)
+        self._scanned += len(found) - len(opened)
+        for row in opened:
+            broker, record = answers[bisect_right(ends, row)][0], found[row]
             self._scanned += 1
             try:
                 message = decode_record(record)
@@ -174,16 +181,6 @@ class ClusterSearch:
                 yield Hit(message, record, broker)
                 if self._is_over():
                     return
-
-    async def _batches(self) -> AsyncGenerator[tuple[str, list[bytes]], None]:
-        if self._lookups is not None:
-            for broker, record in await self._looked_up(self._lookups):
-                yield broker, [record]
-            return
-        pulls = ParallelPulls(self._pulled, self._parts, self._gaps, pauses_s=self._retry_pauses_s)
-        async with aclosing(pulls.batches()) as batches:
-            async for batch in batches:
-                yield batch
 
     # ---- queues --------------------------------------------------------------------------------------------------------
 
@@ -222,7 +219,7 @@ class ClusterSearch:
 
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
-    async def _looked_up(self, lookups: frozenset[Lookup]) -> list[tuple[str, bytes]]:
+    async def _looked_up(self, lookups: frozenset[Lookup]) -> AsyncGenerator[Answers, None]:
         """Names of brokers with a record each."""
         found: dict[str, tuple[str, bytes]] = {}
         for lookup in sorted(lookups):
@@ -231,7 +228,8 @@ class ClusterSearch:
             await self._places.each(self._topics, partial(self._by_key, lookup, found))
             if self._is_cancelled:
                 break
-        return list(found.values())
+        for broker, record in found.values():
+            yield [(broker, [record])]
 
     async def _by_id(self, message_id: str, found: dict[str, tuple[str, bytes]]) -> bool:
         """Whether the broker that an id names has it; if not, the id may be that of a client.
@@ -297,10 +295,10 @@ def split_records(body: bytes | memoryview) -> Iterator[bytes]:
     Raises:
         RecordError: They do not add up.
     """
-    position = 0
-    while position < len(body):
-        size = SIZE.unpack_from(body, position)[0] if position + SIZE.size <= len(body) else 0
-        if size <= 0 or position + size > len(body):
-            raise RecordError(f"an answer of {len(body):,} bytes holds no whole record at {position:,}")
-        yield bytes(body[position : position + size])
+    data, position, end, size_at = bytes(body), 0, len(body), SIZE.unpack_from
+    while position < end:
+        (size,) = size_at(data, position) if position + SIZE.size <= end else (0,)
+        if size <= 0 or position + size > end:
+            raise RecordError(f"an answer of {end:,} bytes holds no whole record at {position:,}")
+        yield data[position : position + size]
         position += size

@@ -9,6 +9,7 @@ Source: spec remoting §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (off
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -84,6 +85,16 @@ class ClusterParts:
             elif MASTER_ID not in addresses:
                 self._gaps.add(f"broker {data.broker_name} has no master now: its slave was read, which may lack the newest")
         return route
+
+    async def address_of(self, part: QueuePart) -> str:
+        """Where the broker of a part is now; where it was, while nobody knows better.
+
+        A slave in its place has the same messages at the same offsets; what it lacks is told as missing at its end.
+        """
+        with contextlib.suppress(NetworkError, RemoteError, CodecError):
+            route = await self._admin.readable_route(part.queue.topic)
+            return route.address_of(part.queue.broker_name) or part.address
+        return part.address
 
     async def on_each_broker(
         self, topic: str, addresses: Mapping[str, str], ask: Callable[[str, str], Awaitable[None]]

@@ -5,6 +5,8 @@ Where one of them is damaged all are decoded, so that it is told, whether it wou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from broker_core.message.record import FIXED_BYTES
@@ -27,17 +29,21 @@ class PulledFilter:
         self._expression = expression
         self._topics = TopicVerdicts()
 
-    def open_records(self, records: list[bytes]) -> list[bytes]:
-        """Those that match or may match, in their order; all, where one of them is damaged."""
+    def open_rows(self, records: Sequence[bytes]) -> Sequence[int]:
+        """Places of those that match or may match, in their order; of all, where one of them is damaged."""
+        every = range(len(records))
+        if len(records) < FEW_RECORDS:
+            return every
         buffer = b"".join(records)
-        sizes = np.array([len(record) for record in records], dtype=np.int64)
+        sizes = np.fromiter(map(len, records), np.int64, len(records))
         positions = np.cumsum(sizes) - sizes
-        if len(records) < FEW_RECORDS or positions[-1] > len(buffer) - FIXED_BYTES:
-            return records
+        if positions[-1] > len(buffer) - FIXED_BYTES:
+            return every
         data = np.frombuffer(buffer, dtype=np.uint8)
         rows, whole = read_rows(data, None, positions, in_a_row=True)
         if not whole.all():
-            return records
+            return every
         heads = RecordHeads(rows, len(buffer))
         possible = WindowFilter(buffer, data, heads, self._topics).verdicts(self._expression).possible
-        return [record for record, is_open in zip(records, possible.tolist(), strict=True) if is_open]
+        found: list[int] = np.flatnonzero(possible).tolist()
+        return found
