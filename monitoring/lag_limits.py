@@ -45,10 +45,13 @@ class LagLimits:
 
     def is_over(self, state: ClusterState) -> bool:
         """Whether a group of users has more than its limit, or all together."""
-        system = state.catalog.group_is_system or [False] * len(state.catalog.groups)
-        limits = [math.inf if own else self.of_group(name) for name, own in zip(state.catalog.groups, system, strict=True)]
-        over_all = state.totals.get("lag_messages", math.nan) > self.of_all
-        return over_all or bool(np.any(state.group_lag_messages > np.array(limits, np.float64)))
+        if state.totals.get("lag_messages", math.nan) > self.of_all:
+            return True
+        groups, system = state.catalog.groups, state.catalog.group_is_system or [False] * len(state.catalog.groups)
+        lag = state.group_lag_messages
+        # Which rule watches a group is looked for by its name: 2,000 of them took a tenth of a first paint.
+        lowest = min((rule.threshold for rule in self._rules_of_groups), default=math.inf)
+        return any(not system[place] and lag[place] > self.of_group(groups[place]) for place in np.flatnonzero(lag > lowest))
 
     @staticmethod
     def _limit(series: str, rules: Iterable[AlertRule]) -> float:
