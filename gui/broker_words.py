@@ -26,9 +26,18 @@ _TEXTS = KnownTexts(
     "The recording of this connection ended",
     "Broker {subject} does not answer: {reason}",
     "Broker {subject} answers again, after {seconds} s",
+    "Broker {subject} has no master now: slave {address} is read",
+    "Broker {subject} has a master again, at {address}, after {seconds} s",
+    "Broker {subject} has another master now, at {address}",
     "The name server does not answer: {reason}",
     "The name server answers again",
     "no answer since {seconds} s: {reason}",
+    (
+        "no master for {seconds} s: slave {address} is read, {bytes} bytes behind what the master told last, "
+        "and takes no messages or changes"
+    ),
+    "no master for {seconds} s: slave {address} is read, nobody knows how far behind, and takes no messages or changes",
+    "no master for {seconds} s: {reason}",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
     "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",
     "broker {broker} ({version}) knows no POP: it needs 5.0 or later",
@@ -77,6 +86,8 @@ _EVENT_STATES = {
     "writes_accepted": State.HEALTHY,
     "broker_lost": State.WARNING,
     "broker_back": State.HEALTHY,
+    "master_lost": State.WARNING,
+    "master_back": State.HEALTHY,
     "name_server_lost": State.WARNING,
     "name_server_back": State.HEALTHY,
     "recording_taken_over": State.HEALTHY,

@@ -143,6 +143,7 @@ class Collector:
             delays=self._delays.derive(taken_ms, snapshot.delays),
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
+            slave_lag_bytes=snapshot.slave_lag_bytes,
         )
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:

@@ -59,3 +59,5 @@ class ClusterState:
     """As in `Snapshot.timers`, plus delivered_rate (messages/s, NaN unknown); empty while timers are not served."""
     faults: dict[str, str] = field(default_factory=dict)
     """As in `Snapshot.faults`: parts of an attached cluster that do not answer as they should, and why."""
+    slave_lag_bytes: list[int] = field(default_factory=list)
+    """As in `Snapshot.slave_lag_bytes`."""

@@ -9,7 +9,7 @@ from abc import abstractmethod
 
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.route import Route
-from broker_core.errors import CodecError
+from broker_core.errors import CodecError, RemoteError
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
@@ -18,6 +18,8 @@ from broker_core.remoting.json_body import MessageQueue
 _TOOLS_GROUP = "TOOLS_CONSUMER"
 """The group that brokers keep for tools; it needs no subscription."""
 _PULL_FLAG_SUBSCRIPTION = 4
+_REJECTED = "[REJECTREQUEST]"
+"""So a slave of 5.x begins its refusal of pulls, as a 5.3.3 was seen to; masters refuse none so."""
 _PULL_NOTHING = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)
 
 
@@ -83,6 +85,9 @@ class RecordAdmin:
         response = await self._instance.request(address, command)
         following = response.ext_fields.get("nextBeginOffset", "")
         if response.code != ResponseCode.SUCCESS and response.code not in _PULL_NOTHING:
+            if response.code == ResponseCode.SYSTEM_BUSY and (response.remark or "").startswith(_REJECTED):
+                text = f"{address} is a slave that lets nobody pull (its slaveReadEnable is false): wait for a master"
+                raise RemoteError(text, code=response.code, address=address)
             raise answer_error(address, command.code, response)
         if not following.isdecimal():
             raise CodecError(f"{address} answered a pull without nextBeginOffset: {response.ext_fields}")

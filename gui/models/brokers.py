@@ -29,6 +29,7 @@ class BrokerRow:
         address: Of its master, or of a slave where there is no master now.
         version: As RocketMQ prints it; empty while it is not known.
         slaves: Registered now.
+        slave_lag_bytes: How far the last of them is behind; -1 unknown.
         fault: Why it does not answer as it should, since when; empty when it does.
         cannot: `Ability` → why not.
     """
@@ -37,6 +38,7 @@ class BrokerRow:
     address: str
     version: str
     slaves: int
+    slave_lag_bytes: int
     fault: str
     cannot: Mapping[str, str]
 
@@ -57,7 +59,8 @@ def broker_rows(state: ClusterState) -> list[BrokerRow]:
         catalog.broker_cannot,
         strict=True,
     )
+    lags = dict(zip(catalog.brokers, state.slave_lag_bytes, strict=False))
     return [
-        BrokerRow(name, address, version, slaves, state.faults.get(name, ""), cannot)
+        BrokerRow(name, address, version, slaves, lags.get(name, -1), state.faults.get(name, ""), cannot)
         for name, address, version, slaves, cannot in columns
     ]

@@ -96,10 +96,11 @@ def test_the_composer_offers_what_the_cluster_takes(qtbot, theme):
 
 
 def test_the_brokers_of_a_cluster_stand_on_the_store_page(show_page):
-    view = show_page(StoreView, FakeSource(state_with(faults={"b": FAULT})))
+    state = replace(state_with(faults={"b": FAULT}), slave_lag_bytes=[1_536, -1])
+    view = show_page(StoreView, FakeSource(state))
     rows = view.brokers.rows
     shown = [[rows.index(row, column).data() for column in range(rows.columnCount())] for row in range(rows.rowCount())]
-    assert shown == [["a", "h:1", "V4_9_4", "1", "yes", "Timers"], ["b", "h:2", UNKNOWN, "0", FAULT, ""]]
+    assert shown == [["a", "h:1", "V4_9_4", "1, 1.5 KiB behind", "yes", "Timers"], ["b", "h:2", UNKNOWN, "0", FAULT, ""]]
     assert Ability.TIMERS not in broker_rows(view._state)[0].can
 
 

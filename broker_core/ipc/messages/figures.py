@@ -72,6 +72,8 @@ class Snapshot:
     late_p99_ms (last minute, NaN none), not_yet_in_wheel; empty while timers are not served."""
     faults: dict[str, str] = field(default_factory=dict)
     """Of an attached cluster: the parts that do not answer as they should (a broker's name, ``name server``), and why."""
+    slave_lag_bytes: list[int] = field(default_factory=list)
+    """For each of the catalog's brokers, how far the last of its slaves is behind, in bytes of the commit log; -1 unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ class BrokerPlace:
     def has_master(self) -> bool:
         return MASTER_ID in self.addresses
 
+    @property
+    def slaves(self) -> list[str]:
+        """Addresses of its slaves, by their ids."""
+        return [self.addresses[number] for number in sorted(self.addresses) if number != MASTER_ID]
+
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:

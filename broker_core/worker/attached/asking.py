@@ -7,7 +7,7 @@ are put together; one that acts on a cluster goes to every broker, one after the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -76,6 +76,7 @@ async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callabl
         for broker in brokers:
             link.check_reset(broker, command.ext_fields)
     if query.code in ACTING:
+        _check_masters(link, brokers)
         return await _act(link, brokers, command)
     if query.code not in _TABLES or len(brokers) == 1:
         answer = _answer(await link.ask(brokers[0], command))
@@ -118,10 +119,15 @@ def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topi
     return brokers
 
 
-def _masters(link: ClusterLink) -> list[str]:
-    without = [name for name, broker in link.brokers.items() if not broker.has_master]
+def _check_masters(link: ClusterLink, brokers: Iterable[str]) -> None:
+    """Refuse where a slave would be asked: some changes it would take, and lose at its next look at its master."""
+    without = [name for name in brokers if not link.brokers[name].has_master]
     if without:
         raise UsageError(f"broker {', '.join(without)} has no master now; nothing was changed. Try again when it has one")
+
+
+def _masters(link: ClusterLink) -> list[str]:
+    _check_masters(link, link.brokers)
     if not link.brokers:
         raise NetworkError(f"no broker of {link.name_servers} is known yet; try again in a moment", address=link.name_servers)
     return sorted(link.brokers)

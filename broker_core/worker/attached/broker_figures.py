@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
+from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.worker.attached.levels import BrokerLevels
 
 
@@ -40,6 +40,50 @@ class BrokerFigures:
     """Since when there is a fault, in ms since the epoch."""
     is_lost: bool = False
     lost_ms: int = 0
+    no_master_ms: int = 0
+    """Since when it has none, in ms since the epoch; 0 while it has one."""
+    master_log_end: int = -1
+    """End of the commit log as its master told last; -1: none did."""
+    slave_log_ends: dict[str, int] = field(default_factory=dict)
+    """Address of a slave → end of its commit log; one that does not tell is missing."""
+    uncounted_topics: set[str] = field(default_factory=set)
+    """Topics that were not looked at since another address answers for it: a slave that is behind would grow to where its
+    master was, and the same messages would be counted twice."""
+    positions_uncounted: bool = False
+    """The same of its consumer offsets."""
+
+    def move(self, place: BrokerPlace) -> None:
+        """Be found at a place, which may be another than before."""
+        if self.place is not None and self.place.address != place.address:
+            self.uncounted_topics = set(self.offsets)
+            self.positions_uncounted = True
+        self.place = place
+        self.slave_log_ends = {address: end for address, end in self.slave_log_ends.items() if address in place.slaves}
+
+    @property
+    def log_end(self) -> int:
+        """End of the commit log that is read now; -1 unknown."""
+        end = whole_number(self.runtime.get("commitLogMaxOffset"))
+        return -1 if end is None else end
+
+    @property
+    def slave_lag_bytes(self) -> int:
+        """How far the last of its slaves is behind its master, or was when the master told last; -1 unknown, or no slave."""
+        if self.place is None or self.master_log_end < 0:
+            return -1
+        ends = [self.slave_log_ends.get(address, -1) for address in self.place.slaves]
+        if not self.place.has_master:
+            ends = [self.log_end]
+        return max(self.master_log_end - min(ends), 0) if ends and min(ends) >= 0 else -1
+
+    def fault_without_master(self, now_ms: int) -> str:
+        """What it means that it has no master now; empty while it has one."""
+        if not self.no_master_ms or self.place is None:
+            return ""
+        lag = self.slave_lag_bytes
+        behind = f"{lag:,} bytes behind what the master told last" if lag >= 0 else "nobody knows how far behind"
+        seconds = max(now_ms - self.no_master_ms, 0) // 1000
+        return f"no master for {seconds:,} s: slave {self.place.address} is read, {behind}, and takes no messages or changes"
 
 
 def used_queues(queues: dict[int, QueueOffsets]) -> frozenset[int]:

@@ -74,12 +74,34 @@ class ClusterFigures:
     def take_place(self, place: BrokerPlace) -> None:
         """Where a broker is."""
         of = self.of(place.name)
-        self._is_dirty = self._is_dirty or of.place != place
-        of.place = place
+        before = of.place
+        self._is_dirty = self._is_dirty or before != place
+        of.move(place)
+        if not place.has_master:
+            if not of.no_master_ms:
+                of.no_master_ms = self._clock()
+                self._tell("master_lost", f"Broker {place.name} has no master now: slave {place.address} is read", place.name)
+        elif of.no_master_ms:
+            away_s = max(self._clock() - of.no_master_ms, 0) // 1000
+            of.no_master_ms = 0
+            text = f"Broker {place.name} has a master again, at {place.address}, after {away_s:,} s"
+            self._tell("master_back", text, place.name)
+        elif before is not None and before.address != place.address:
+            self._tell("master_back", f"Broker {place.name} has another master now, at {place.address}", place.name)
+
+    def take_slave(self, broker: str, address: str, log_end: int | None) -> None:
+        """End of the commit log of a slave; None where it does not tell."""
+        ends = self.of(broker).slave_log_ends
+        ends.pop(address, None)
+        if log_end is not None:
+            ends[address] = log_end
 
     def take_runtime(self, broker: str, runtime: dict[str, str]) -> None:
         """What a broker says of itself."""
-        self.of(broker).runtime = runtime
+        of = self.of(broker)
+        of.runtime = runtime
+        if of.place is not None and of.place.has_master:
+            of.master_log_end = of.log_end
         self._judge(broker)
 
     def take_config(self, broker: str, config: dict[str, str]) -> None:
@@ -102,6 +124,7 @@ class ClusterFigures:
         for (group, topic), queues in positions.items():
             before = of.positions.get((group, topic), {})
             grown = sum(max(offset - before[queue], 0) for queue, offset in queues.items() if queue in before)
+            grown = 0 if of.positions_uncounted else grown
             self._got_topic[topic] += grown
             self._got_group[group] += grown
             if grown:
@@ -110,7 +133,7 @@ class ClusterFigures:
         if shape != {key: queues.keys() for key, queues in of.positions.items()}:
             self._is_dirty = True
             of.next_store = {key: store for key, store in of.next_store.items() if key[:2] in positions}
-        of.positions = positions
+        of.positions, of.positions_uncounted = positions, False
         return moving
 
     def take_offsets(self, broker: str, topic: str, queues: dict[int, QueueOffsets]) -> bool:
@@ -118,6 +141,8 @@ class ClusterFigures:
         of = self.of(broker)
         before = of.offsets.get(topic, {})
         grown = sum(max(now.max_offset - before[queue].max_offset, 0) for queue, now in queues.items() if queue in before)
+        grown = 0 if topic in of.uncounted_topics else grown
+        of.uncounted_topics.discard(topic)
         self._put[topic] += grown
         self._is_dirty = self._is_dirty or used_queues(before) != used_queues(queues)
         of.offsets[topic] = queues
@@ -232,6 +257,7 @@ class ClusterFigures:
             totals=self._totals(members),
             delays=delay_columns(level_figures(self._levels(), self._clock())),
             faults=self.faults(),
+            slave_lag_bytes=[self.of(broker).slave_lag_bytes for broker in self._catalog.brokers],
         )
 
     def events(self) -> list[Occurred]:
@@ -253,7 +279,8 @@ class ClusterFigures:
         of = self.of(broker)
         if of.is_lost:
             return f"no answer since {max(self._clock() - of.lost_ms, 0) // 1000:,} s: {of.fault}"
-        return f"{of.fault}; for {max(self._clock() - of.fault_ms, 0) // 1000:,} s" if of.fault else ""
+        fault = f"{of.fault}; for {max(self._clock() - of.fault_ms, 0) // 1000:,} s" if of.fault else ""
+        return ". ".join(filter(None, (of.fault_without_master(self._clock()), fault)))
 
     def brokers_of_topics(self) -> dict[str, set[str]]:
         """Topic → brokers that have it, also those that are lost now."""

@@ -52,6 +52,8 @@ class ClusterLink(AdminClient):
         self.versions: dict[str, int] = {}
         """Broker name → version ordinal, once it told."""
         self._brokers: dict[str, BrokerPlace] = {}
+        self._former: dict[str, str] = {}
+        """Address → broker that was last registered there, with those that are no more."""
         self._budgets: dict[str, Budget] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -72,6 +74,7 @@ class ClusterLink(AdminClient):
         """
         response = await self.ask_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
         found = read_brokers(response.body)
+        self._former |= {address: broker.name for broker in found for address in broker.addresses.values()}
         self._brokers = {**self._brokers, **{broker.name: broker for broker in found}}
         self.numbers.see(self._brokers)
         return found
@@ -86,11 +89,11 @@ class ClusterLink(AdminClient):
         return self._brokers[broker].address
 
     def broker_at(self, address: str) -> str | None:
-        """Name of the broker at an address; None where it is none of this cluster's."""
-        for broker in self._brokers.values():
-            if address in broker.addresses.values():
-                return broker.name
-        return None
+        """Name of the broker that is or was at an address; None where it is none of this cluster's.
+
+        Ids of messages name the address of the master that took them; the slave in its place has them at the same offsets.
+        """
+        return self._former.get(address)
 
     async def ask_name_server(self, command: RemotingCommand) -> RemotingCommand:
         """Ask the first name server that answers; raises as `ask`."""
@@ -117,6 +120,10 @@ class ClusterLink(AdminClient):
         response = await self._gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
         self.budget_of(broker).spend_bytes(len(response.body))
         return response
+
+    async def ask_slave_gently(self, broker: str, address: str, code: RequestCode) -> RemotingCommand:
+        """Ask a slave of a broker, within the broker's budget; raises as `ask`."""
+        return await self._gently(broker, lambda: self._instance.call(address, RemotingCommand(code)))
 
     async def stored_offset(self, group: str, queue: MessageQueue) -> int:
         """Offset that a group has stored for a queue, asked of its broker and not by route; -1 where there is none.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.broker import names
-from broker_core.client.route import MASTER_ID
 from broker_core.ipc.schema import Catalog
 from broker_core.worker.attached.abilities import cluster_cannot
 from broker_core.worker.attached.answers import TopicRow
@@ -87,7 +86,7 @@ def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers
         "brokers": numbers.names,
         "broker_version": [of.version for of in told],
         "broker_address": ["" if place is None else place.address for place in places],
-        "broker_slaves": [0 if place is None else len(place.addresses.keys() - {MASTER_ID}) for place in places],
+        "broker_slaves": [0 if place is None else len(place.slaves) for place in places],
         "broker_cannot": [of.cannot for of in told],
         "cannot": cluster_cannot(of.cannot for of in told),
     }

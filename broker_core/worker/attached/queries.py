@@ -255,12 +255,21 @@ class ClusterQueries:
         if message.queue_id >= 0:
             broker, queue_id = self._link.numbers.queue_of(message.queue_id)
             queue = MessageQueue(message.topic, broker, queue_id)
+        self._check_taken(message.topic, queue)
         properties = dict(message.properties)
         tags, keys = properties.pop(TAGS, ""), properties.pop(KEYS, "")
         content = Message(message.topic, message.body, tags, keys, properties, message.flag)
         result = await (await self._opened_producer()).send(content, queue=queue)
         shown = self._link.numbers.shown_queue(result.queue.broker_name, result.queue.queue_id)
         return SendReceipt(result.offset_message_id, shown, result.queue_offset, -1)
+
+    def _check_taken(self, topic: str, queue: MessageQueue | None) -> None:
+        """Refuse what only slaves would be there to take."""
+        having = [queue.broker_name] if queue is not None else self._figures.brokers_of_topics().get(topic, set())
+        places = [place for name in having if (place := self._link.brokers.get(name)) is not None]
+        if places and not any(place.has_master for place in places):
+            names = ", ".join(sorted(place.name for place in places))
+            raise UsageError(f"broker {names} has no master now; nothing was sent. Try again when it has one")
 
     async def _opened_producer(self) -> Producer:
         task = self._producer

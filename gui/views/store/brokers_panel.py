@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 from gui.broker_words import broker_text
 from gui.models.brokers import BROKER_ABILITIES, BrokerRow, broker_rows
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import UNKNOWN, tr
+from gui.text import UNKNOWN, bytes_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.data_grid import DataGrid
@@ -23,10 +23,16 @@ def broker_columns() -> list[Column[BrokerRow]]:
         Column("name", "Broker", lambda row: row.name, kind=CellKind.STRONG, width=120),
         Column("address", "Address", lambda row: row.address or UNKNOWN, kind=CellKind.MONO, dim=True, width=142),
         Column("version", "Version", lambda row: row.version or UNKNOWN, width=84),
-        Column("slaves", "Slaves", lambda row: str(row.slaves), sort=lambda row: row.slaves, right=True, width=60),
+        Column("slaves", "Slaves", _slaves_text, sort=lambda row: row.slaves, width=120),
         Column("answers", "Answers", _answers_text, state=_answers_state, tip=lambda row: broker_text(row.fault), width=220),
         Column("cannot", "Cannot", _cannot_text, dim=True, tip=_cannot_tip),
     ]
+
+
+def _slaves_text(row: BrokerRow) -> str:
+    if row.slave_lag_bytes < 0:
+        return str(row.slaves)
+    return tr("{count}, {lag} behind", count=row.slaves, lag=bytes_text(row.slave_lag_bytes))
 
 
 def _answers_text(row: BrokerRow) -> str:

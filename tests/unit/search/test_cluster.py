@@ -434,3 +434,36 @@ def test_damage_is_told_although_the_message_would_not_match():
     admin.pulled = pulled
     _found, search = searched(admin, 'topic = "orders" and queue = 0 and size < 0')
     assert str(search.outcome).startswith("partial: 0 hits in 10 messages; a message could not be read: ")
+
+
+def test_a_broker_that_is_lost_is_gone_on_with_where_another_took_its_place():
+    admin = FakeAdmin()
+    first = admin.pulled
+
+    def pulled(queue_id: int, offset: int, count: int) -> tuple[bytes, int]:
+        if ADDRESS not in admin.lost:
+            # The slave registers as master while the search goes on.
+            admin.lost.add(ADDRESS)
+            admin.brokers["a"] = {0: "127.0.0.1:2"}
+            raise NetworkError(f"{ADDRESS} ended")
+        return first(queue_id, offset, count)
+
+    admin.pulled = pulled
+    found, search = searched(admin, 'topic = "orders"')
+    assert len(found) == 20
+    assert str(search.outcome) == "complete: 20 hits in 20 messages"
+
+
+def test_batches_grow_while_nothing_is_found():
+    admin = FakeAdmin()
+    admin.pulled = lambda queue_id, offset, _count: (record(queue_id, offset), offset + 1)
+
+    async def steps(text: str) -> list[int]:
+        search = ClusterSearch(cast("AdminClient", admin), parse_filter(text, now_ms=0))
+        await search.prepare()
+        return [step.scanned async for step in search.steps()]
+
+    assert asyncio.run(steps('topic = "orders"')) == list(range(1, 21))
+    grown = asyncio.run(steps('topic = "orders" and size < 10'))
+    assert grown[:3] == [1, 3, 7]
+    assert grown[-1] == 20

@@ -4,7 +4,7 @@ import pytest
 
 from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC
-from broker_core.worker.attached.answers import QueueOffsets, TopicRow
+from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.numbering import BrokerNumbers
 from monitoring.collector import Collector
@@ -195,3 +195,59 @@ def test_ages_of_positions_that_are_gone_are_forgotten(figures):
     figures.of("a").next_store["g", "T", 0] = (3, 1_234)
     figures.take_positions("a", {("other", "T"): {0: 1}})
     assert figures.of("a").next_store == {}
+
+
+def place(**addresses):
+    return BrokerPlace("a", "C", {int(number[1:]): address for number, address in addresses.items()})
+
+
+def test_a_slave_is_as_far_behind_as_its_log(figures):
+    figures.catalog()
+    figures.take_place(place(b0="h:1", b1="h:2", b2="h:3"))
+    figures.take_runtime("a", {"commitLogMaxOffset": "1000"})
+    assert figures.snapshot().slave_lag_bytes == [-1, -1]
+    figures.take_slave("a", "h:2", 900)
+    figures.take_slave("a", "h:3", 400)
+    assert figures.snapshot().slave_lag_bytes == [600, -1]
+    figures.take_slave("a", "h:3", None)
+    assert figures.snapshot().slave_lag_bytes == [-1, -1]
+    # One that the name server dropped is none of its slaves any more.
+    figures.take_place(place(b0="h:1", b1="h:2"))
+    assert figures.snapshot().slave_lag_bytes == [100, -1]
+
+
+def test_a_broker_without_a_master_says_so_and_how_far_its_slave_is(figures, clock):
+    figures.catalog()
+    figures.take_place(place(b0="h:1", b1="h:2"))
+    figures.take_runtime("a", {"commitLogMaxOffset": "1000"})
+    figures.take_place(place(b1="h:2"))
+    clock.advance(3_000)
+    wanted = "no master for 3 s: slave h:2 is read, nobody knows how far behind, and takes no messages or changes"
+    figures.take_runtime("a", {})
+    assert figures.snapshot().faults == {"a": wanted}
+    figures.take_runtime("a", {"commitLogMaxOffset": "700"})
+    figures.answered("a", "topic T: no body")
+    assert (
+        figures.snapshot().faults["a"].startswith(wanted.replace("nobody knows how far", "300 bytes").partition(" behind")[0])
+    )
+    assert figures.snapshot().faults["a"].endswith(". topic T: no body; for 0 s")
+    figures.answered("a")
+    figures.take_place(place(b0="h:2"))
+    figures.take_place(place(b0="h:1", b1="h:2"))
+    assert figures.snapshot().faults == {}
+    assert [(event.kind, event.text) for event in figures.events()] == [
+        ("master_lost", "Broker a has no master now: slave h:2 is read"),
+        ("master_back", "Broker a has a master again, at h:2, after 3 s"),
+        ("master_back", "Broker a has another master now, at h:1"),
+    ]
+
+
+def test_messages_are_not_counted_twice_when_a_slave_is_read_that_is_behind(figures):
+    figures.catalog()
+    figures.take_place(place(b0="h:1", b1="h:2"))
+    for where, held, taken in (({"b1": "h:2"}, 6, 1), ({"b0": "h:2"}, 7, 2), ({"b0": "h:1"}, 10, 5)):
+        figures.take_place(place(**where))
+        figures.take_offsets("a", "T", {0: QueueOffsets(1, held, 50)})
+        figures.take_positions("a", {("g", "T"): {0: taken}})
+    snapshot = figures.snapshot()
+    assert (ints(snapshot.topics["put_messages"]), ints(snapshot.groups["got_messages"])) == ([1], [1, 0])
