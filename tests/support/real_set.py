@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -32,8 +33,9 @@ class RealSet:
 
     def __enter__(self) -> Self:
         try:
-            for one in (self.steady, self.master, self.slave):
-                self.start(one)
+            self.start(self.steady)
+            with ThreadPoolExecutor(2) as starting:
+                list(starting.map(self.start, (self.master, self.slave)))
         except BaseException:
             self.close()
             raise
@@ -53,8 +55,8 @@ class RealSet:
 
     def start(self, one: RealBroker) -> None:
         """Start one, by its settings of now."""
-        one.start()
         self._running.append(one)
+        one.start()
 
     def kill(self, one: RealBroker) -> None:
         """End one as by a power cut."""
