@@ -6,12 +6,10 @@ Beside `test_real_restarts` and `test_attached_faults`. What was acknowledged is
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections import Counter
 
 import pytest
@@ -227,37 +225,6 @@ def test_a_streaming_read_has_every_row_once_over_a_kill(real):
                     restart(real)
         place = end
     assert sorted(numbers) == list(range(MESSAGES))
-
-
-@pytest.mark.spark
-def test_a_report_over_a_kill_counts_every_message_once(real, tmp_path):
-    asyncio.run(fill(real.name_server, "Report", MESSAGES, body=BODY))
-    out = tmp_path / "out"
-    words = ["throughput", "--ns", real.name_server, "--topic", "Report", "--rate-messages", "200", "--out", str(out)]
-    with program("report", *words) as report:
-        try:
-            gone = threading.Event()
-            told = []
-
-            def listen():
-                for line in report.stderr:
-                    told.append(line)
-                    if "read" in line:
-                        gone.set()
-                gone.set()
-
-            listening = threading.Thread(target=listen)
-            listening.start()
-            assert gone.wait(PATIENT_S), told
-            assert report.poll() is None, told
-            restart(real)
-            listening.join()
-            report.wait()
-        finally:
-            report.kill()
-    assert report.returncode == 0, told
-    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
-    assert (manifest["state"], manifest["rows"]["read"]) == ("complete", MESSAGES)
 
 
 def test_a_watch_records_the_loss_and_the_return(real, tmp_path):
