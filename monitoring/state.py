@@ -46,7 +46,7 @@ class ClusterState:
     position_offset: Ints  # [P]
     position_lag_messages: Floats  # [P]
     position_behind_ms: Floats  # [P]
-    position_owner: Ints  # [P], index into owners or -1
+    position_owner: Ints  # [P], index into owners, -1 nobody, -2 not known
     owners: list[str]
 
     totals: dict[str, float]
@@ -61,3 +61,8 @@ class ClusterState:
     """As in `Snapshot.faults`: parts of an attached cluster that do not answer as they should, and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)
     """As in `Snapshot.slave_lag_bytes`."""
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether these are figures of an attached cluster, of which less can be known."""
+        return bool(self.catalog.brokers)

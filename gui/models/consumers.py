@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
-from broker_core.api import Members
+from broker_core.api import QUEUES_OF_BROKER, Members
 from monitoring.admin.clients import RunningInfo, same_filter
 from monitoring.lag import Forecast, Outlook
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Ints
+
+NOBODY = -1
+"""Owner of a queue that nobody consumes, in `ClusterState.position_owner`; below it the owner is not known."""
 
 
 class GroupHealth(Enum):
@@ -61,7 +64,8 @@ class PositionRow:
     group_offset: int
     lag_messages: float
     behind_ms: float
-    owner: str
+    owner: str | None
+    """Client that owns it; empty: nobody, None: not known."""
     lag_limit: float = math.inf
     """As of its group, but its share."""
 
@@ -81,7 +85,7 @@ class MemberRow:
     last_heartbeat_ms: int
     subscriptions: tuple[tuple[str, str], ...]
     queues: int
-    """How many queues it owns."""
+    """How many queues it owns; -1: not known."""
     now_ms: int
     info: RunningInfo | None = None
     """What it told when it was asked; None: nothing yet."""
@@ -163,7 +167,6 @@ def _positions_of(state: ClusterState, group: str) -> Ints:
 def _position_row(state: ClusterState, row: np.int64, lag_limit: float) -> PositionRow:
     catalog = state.catalog
     queue = catalog.position_queue[row]
-    owner = int(state.position_owner[row])
     return PositionRow(
         topic=catalog.topics[catalog.queue_topic[queue]],
         queue_id=catalog.queue_id[queue],
@@ -171,9 +174,37 @@ def _position_row(state: ClusterState, row: np.int64, lag_limit: float) -> Posit
         group_offset=int(state.position_offset[row]),
         lag_messages=float(state.position_lag_messages[row]),
         behind_ms=float(state.position_behind_ms[row]),
-        owner=state.owners[owner] if 0 <= owner < len(state.owners) else "",
+        owner=owner_of(state, row),
         lag_limit=lag_limit,
     )
+
+
+def owner_of(state: ClusterState, row: int | np.int64) -> str | None:
+    """Client that owns the queue of a position; empty: nobody, None: not known."""
+    owner = int(state.position_owner[row])
+    if owner < NOBODY:
+        return None
+    return state.owners[owner] if 0 <= owner < len(state.owners) else ""
+
+
+def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> list[PositionRow]:
+    """The same rows, with owners that the broker does not tell as their clients tell them.
+
+    Args:
+        rows: Of one group.
+        brokers: Of the cluster, in the order of its catalog.
+        infos: What clients of the group told, by id.
+    """
+    if all(row.owner is not None for row in rows):
+        return rows
+    numbers = {name: number for number, name in enumerate(brokers)}
+    told = {
+        (queue.topic, numbers[queue.broker_name] * QUEUES_OF_BROKER + queue.queue_id): client
+        for client, info in infos.items()
+        for queue in info.queues
+        if not queue.is_dropped and queue.broker_name in numbers
+    }
+    return [replace(row, owner=told.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
 
 
 def topics_of(state: ClusterState, group: str) -> list[str]:
@@ -205,6 +236,7 @@ def member_rows(
         faults: Why clients told nothing, by id.
     """
     owned = Counter(row.owner for row in positions)
+    is_known = None not in owned
     rows = []
     for i, client in enumerate(members.client_id):
         info = (infos or {}).get(client)
@@ -217,7 +249,7 @@ def member_rows(
                 version=members.version[i],
                 last_heartbeat_ms=members.last_heartbeat_ms[i],
                 subscriptions=subscriptions,
-                queues=owned[client],
+                queues=owned[client] if is_known else -1,
                 now_ms=now_ms,
                 info=info,
                 fault=(faults or {}).get(client, ""),

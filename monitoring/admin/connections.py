@@ -73,8 +73,8 @@ class ClientRow:
         version: Such as ``4.9.8``.
         topics: Topic → filter expression, of consumers.
         traffic: Of the whole connection, which several groups may share.
-        heartbeat_ms: When it was heard last, -1 where it sends none.
-        connected_ms: Since when the connection stands.
+        heartbeat_ms: When it was heard last, -1 where it sends none or that is not known.
+        connected_ms: Since when the connection stands, -1 where that is not known.
         taken_ms: When all this was read.
         note: What is worth a look.
     """
@@ -145,8 +145,8 @@ class ConnectionRates:
 
 
 def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int, int]) -> Traffic:
-    # A counter that fell belongs to another connection of the same address.
-    if before is None or now[0] <= before[0] or any(new < old for new, old in zip(now, before, strict=True)):
+    # A counter that fell belongs to another connection of the same address; one below 0 is not known.
+    if before is None or now[0] <= before[0] or any(new < max(old, 0) for new, old in zip(now, before, strict=True)):
         return Traffic()
     seconds = (now[0] - before[0]) / 1_000
     return Traffic(*((new - old) / seconds for new, old in zip(now[1:], before[1:], strict=True)))
@@ -186,7 +186,7 @@ def _member_row(page: ConnectionPage, row: int, member: int, traffic: Traffic) -
         page.member_group[member],
         page.member_topics[member],
         heartbeat_ms,
-        _note(language, version, page.taken_ms - heartbeat_ms),
+        _note(language, version, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
     )
 
 

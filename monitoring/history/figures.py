@@ -91,7 +91,7 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
             _known(state.position_offset),
             state.position_lag_messages,
             state.position_behind_ms,
-            numbers[state.position_owner],
+            numbers[np.maximum(state.position_owner, -1)],
         ),
         _kind(LEVEL, levels, _known(delays.pending), _known(delays.overdue_ms), delays.delivered_rate, *late),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
 _T = TypeVar("_T")
@@ -27,6 +28,10 @@ class ClientThread:
         self._thread.join(CALL_SECONDS)
         self._loop.close()
 
+    def begin(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Run something there."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run something there and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(CALL_SECONDS)
+        return self.begin(work).result(CALL_SECONDS)

@@ -25,3 +25,5 @@ class Ability(StrEnum):
     CHECK_TRANSACTIONS = "check_transactions"
     CHANGE_WAITING = "change_waiting"
     """Delayed messages and timers delivered, moved or cancelled by hand."""
+    CLOSE_CONNECTIONS = "close_connections"
+    """Connections of clients ended by hand."""

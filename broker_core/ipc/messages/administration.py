@@ -119,7 +119,8 @@ class ConnectionPage:
     """Parallel lists: the first have one item a connection, those that begin with ``member`` one a group that a client is in.
 
     ``side`` is ``broker`` or ``name server`` for connections that these serve, ``registration`` for the broker's own to its
-    name server; ``address`` is the other end's. Bytes and requests count since the connection stands.
+    name server; ``address`` is the other end's. Bytes and requests count since the connection stands; -1 where the broker does
+    not tell, as with times.
     """
 
     taken_ms: int
@@ -142,6 +143,8 @@ class ConnectionPage:
     member_heartbeat_ms: list[int]
     member_topics: list[dict[str, str]]
     """Topic → filter expression of the group; empty for producers, who do not say."""
+    notice: str = ""
+    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Snapshot:
     """``members``, ``got_messages``, ``consume_failed`` — i8[G] (members -1: offline)."""
     positions: Columns
     """``offset`` (-1 unknown), ``next_store_ms`` (store time of the next message to consume, -1 none) — i8[P]; ``owner`` —
-    i8[P], index into ``owners`` or -1."""
+    i8[P], index into ``owners``, -1 nobody, -2 not known."""
     owners: list[str]
     totals: dict[str, float]
     """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN

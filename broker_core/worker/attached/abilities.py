@@ -23,6 +23,7 @@ OUTSIDE = {
     Ability.DECIDE_TRANSACTIONS: "the protocol lets only the producer of a transaction end it",
     Ability.CHECK_TRANSACTIONS: "brokers check at times of their own, and the protocol has no request for it",
     Ability.CHANGE_WAITING: "the protocol cannot change a message that waits",
+    Ability.CLOSE_CONNECTIONS: "the protocol has no request that ends a connection",
 }
 """What nobody can do from outside of a broker, whatever it is."""
 

@@ -179,6 +179,18 @@ def read_connections(body: Body) -> list[dict[str, Any]]:
     return connections
 
 
+def read_producers(body: Body) -> dict[str, list[dict[str, Any]]]:
+    """Producer group → its members, one object each, from GET_ALL_PRODUCER_INFO."""
+    table = parse_object(body).get("data") or {}
+    try:
+        found = {str(group): list(items or ()) for group, items in table.items()}
+    except (AttributeError, TypeError) as error:
+        raise _unreadable("the producers of a broker", body) from error
+    if not all(isinstance(item, dict) for items in found.values() for item in items):
+        raise _unreadable("the producers of a broker", body)
+    return found
+
+
 def read_subscriptions(body: Body) -> dict[str, Wanted]:
     """What a group wants, by topic, from the same answer."""
     try:

@@ -50,6 +50,13 @@ _TABLES = frozenset(
 )
 _OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
 """Whose answers have tables by queue."""
+_ONE_OF_TABLE = {
+    RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, "topicConfigTable", "topic"),
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "subscriptionGroupTable", "group",
+    ),
+}  # fmt: skip
+"""Request for one config → that for all of them, the table in its answer, and the field that names the one."""
 _ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 
 
@@ -78,7 +85,9 @@ async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callabl
     if query.code in ACTING:
         _check_masters(link, brokers)
         return await _act(link, brokers, command)
-    if query.code not in _TABLES or len(brokers) == 1:
+    if query.code in _ONE_OF_TABLE:
+        answer = await _ask_config(link, brokers[0], command)
+    elif query.code not in _TABLES or len(brokers) == 1:
         answer = _answer(await link.ask(brokers[0], command))
     else:
         answer = await _ask_all(link, brokers, command)
@@ -149,6 +158,23 @@ async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) 
             raise
         done.append(broker)
     return _answer(answers[0]) if len(answers) == 1 else _together(answers)
+
+
+async def _ask_config(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
+    """Ask for one config; of a broker that does not know that request, 4.x, for all (Source: spec remoting §2.6.5)."""
+    try:
+        return _answer(await link.ask(broker, command))
+    except RemoteError as error:
+        if not refused_as(error, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
+            raise
+        refusal = error
+    code, table, field = _ONE_OF_TABLE[RequestCode(command.code)]
+    name = command.ext_fields.get(field, "")
+    rows = parse_object((await link.ask(broker, RemotingCommand(code, {}))).body).get(table)
+    row = rows.get(name) if isinstance(rows, dict) else None
+    if not isinstance(row, dict):
+        raise RemoteError(f"broker {broker} has no {field} {name}", code=ResponseCode.SYSTEM_ERROR) from refusal
+    return BrokerAnswer({}, emit(row))
 
 
 async def _ask_all(link: ClusterLink, brokers: list[str], command: RemotingCommand) -> BrokerAnswer:

@@ -14,6 +14,10 @@ class BrokerFigures:
 
     topics: dict[str, TopicRow] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
+    groups_at_first: frozenset[str] = frozenset()
+    """Groups of the first look; others came into being later."""
+    producers: frozenset[str] | None = None
+    """Client ids of its producers; None: not known."""
     offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
     """Topic → queue → what it holds."""
     positions: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
@@ -35,6 +39,11 @@ class BrokerFigures:
     levels: BrokerLevels = field(default_factory=BrokerLevels)
     halves_unread: int = 0
     """Records of half and op queue that the last look at its transactions has left for the next."""
+    undecided: int = 0
+    in_check: int = 0
+    """Of the undecided transactions, those that a producer was asked about."""
+    undecided_ms: int = -(1 << 62)
+    """When these were counted, ms since the epoch."""
     fault: str = ""
     fault_ms: int = 0
     """Since when there is a fault, in ms since the epoch."""

@@ -10,21 +10,21 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 
 from broker_core.ipc.schema import Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.store.dispatch import SCHEDULE_TOPIC
-from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
-from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
+from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.levels import BrokerLevels, level_figures
 from broker_core.worker.attached.listing import QueueKey, list_cluster
 from broker_core.worker.attached.numbering import BrokerNumbers
+from broker_core.worker.attached.totals import cluster_totals
 from broker_core.worker.delay_views import delay_columns
 
 _UNKNOWN = -1
-_SUMS = {"put_messages": "putMessageTimesTotal", "got_messages": "msgGetTotalTodayNow"}
-_OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
+_NOBODY, _OWNER_UNKNOWN = -1, -2
 
 
 class ClusterFigures:
@@ -63,13 +63,25 @@ class ClusterFigures:
         """Topics and groups with a config."""
         of = self.of(broker)
         self._is_dirty = self._is_dirty or of.topics != topics or of.groups != groups
+        is_first, before = not of.topics, self.brokers_of_topics().keys()
         of.topics, of.groups = topics, groups
+        if is_first:
+            of.groups_at_first = groups
+        else:
+            self._note_topics(before)
         of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
         known = groups | {group for group, _topic in of.positions}
         for group in of.subscriptions.keys() - known:
             # Nobody asks about a group that was deleted, so nothing else would end what it wanted.
             self.take_subscriptions(broker, group, {})
         self._judge(broker)
+
+    def _note_topics(self, before: AbstractSet[str]) -> None:
+        after = self.brokers_of_topics().keys()
+        for topic in sorted(after - before):
+            self._tell("topic_created", f"Topic {topic} was created", topic)
+        for topic in sorted(before - after):
+            self._tell("topic_deleted", f"Topic {topic} was deleted", topic)
 
     def take_place(self, place: BrokerPlace) -> None:
         """Where a broker is."""
@@ -150,8 +162,12 @@ class ClusterFigures:
 
     def take_members(self, broker: str, group: str, members: frozenset[str]) -> None:
         """Who is online in a group."""
+        of = self.of(broker)
         before = self._members(group)
-        self.of(broker).members[group] = members
+        if before is None and of.topics and group not in of.groups_at_first:
+            # It came into being while it was watched: it had nobody then.
+            before = frozenset()
+        of.members[group] = members
         after = self._members(group)
         if before is None or after is None or before == after:
             return
@@ -179,6 +195,12 @@ class ClusterFigures:
         if not of.is_lost:
             of.is_lost, of.lost_ms = True, self._clock()
             self._tell("broker_lost", f"Broker {broker} does not answer: {reason}", broker)
+
+    def undecided_counted(self, broker: str, undecided: int, in_check: int, *, unread: int) -> None:
+        """Somebody looked at a broker's transactions; ``unread`` records are left for the next look."""
+        of = self.of(broker)
+        of.undecided, of.in_check, of.halves_unread = undecided, in_check, unread
+        of.undecided_ms = self._clock() if not unread else -(1 << 62)
 
     def answered(self, broker: str, fault: str = "") -> None:
         """A broker answered a round of questions, all of them unless ``fault`` says which not."""
@@ -228,6 +250,7 @@ class ClusterFigures:
         queues = [self._offsets_of(key) for key in self._queues]
         topics, groups = self._catalog.topics, self._catalog.groups
         members = [self._members(group) for group in groups]
+        online = dict(zip(groups, members, strict=True))
         known = {key[0] for key, offsets in zip(self._queues, queues, strict=True) if offsets is not None}
         return Snapshot(
             revision=self._catalog.revision,
@@ -251,7 +274,7 @@ class ClusterFigures:
             positions={
                 "offset": _packed(self._position_of(group, key) for group, key in self._positions),
                 "next_store_ms": _packed(self._next_ms(group, key) for group, key in self._positions),
-                "owner": _packed(_UNKNOWN for _position in self._positions),
+                "owner": _packed(self._owner_of(group, online) for group, _key in self._positions),
             },
             owners=[],
             totals=self._totals(members),
@@ -331,39 +354,17 @@ class ClusterFigures:
         told = [of.members[group] for of in self.brokers.values() if not of.is_lost and group in of.members]
         return frozenset().union(*told) if told else None
 
+    @staticmethod
+    def _owner_of(group: str, online: dict[str, frozenset[str] | None]) -> int:
+        """Who owns a queue is told by members alone, when they are asked; without members it is nobody."""
+        return _NOBODY if online.get(group) == frozenset() else _OWNER_UNKNOWN
+
     def _totals(self, members: list[frozenset[str] | None]) -> dict[str, float]:
-        totals = {"consumers": float(sum(len(found) for found in members if found))}
-        lost = any(of.is_lost or not of.runtime for of in self.brokers.values())
-        told = [of.runtime for of in self.brokers.values()]
-        for name, key in _SUMS.items() if told and not lost else ():
-            numbers = [whole_number(runtime.get(key)) for runtime in told]
-            if None not in numbers:
-                totals[name] = float(sum(number for number in numbers if number is not None))
-        for name, key in _OF_ONE.items() if len(told) == 1 and not lost else ():
-            number = whole_number(told[0].get(key))
-            if number is not None:
-                totals[name] = float(number)
-        return totals | self._half_totals()
+        consumers = {"consumers": float(sum(len(found) for found in members if found))}
+        return consumers | cluster_totals(list(self.brokers.values()), self._clock())
 
     def _levels(self) -> list[tuple[BrokerLevels, dict[int, QueueOffsets]]]:
         return [(of.levels, of.offsets.get(SCHEDULE_TOPIC, {})) for of in self.brokers.values() if not of.is_lost]
-
-    def _half_totals(self) -> dict[str, float]:
-        """How far brokers are done with half and op queues; none where one is lost. 4.x tells nothing of op queues."""
-        totals: dict[str, float] = defaultdict(float)
-        for of in self.brokers.values():
-            if of.is_lost:
-                return {}
-            for name, topic in (("half", HALF_TOPIC), ("op", OP_TOPIC)):
-                held = of.offsets.get(topic, {}).get(QUEUE_ID)
-                if held is not None:
-                    progress = of.positions.get((CHECK_GROUP, topic), {}).get(QUEUE_ID, 0)
-                    totals[f"transactions_{name}_lag"] += max(held.max_offset - max(progress, held.min_offset), 0)
-                    totals[f"transactions_{name}_end"] += held.max_offset
-        totals.pop("transactions_op_end", None)
-        if "transactions_half_end" in totals:
-            totals["transactions_unread"] = sum(of.halves_unread for of in self.brokers.values())
-        return dict(totals)
 
 
 def _last_ms(held: QueueOffsets | None) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import CodecError, RemoteError, UsageError
 from broker_core.filter.rejection import Wanted
 from broker_core.ipc.acting import acts, refusal
@@ -29,6 +30,7 @@ from broker_core.ipc.schema import (
     FieldValues,
     FindOffset,
     FoundOffset,
+    ListConnections,
     ListDelayed,
     ListMembers,
     ListTransactions,
@@ -59,11 +61,13 @@ from broker_core.worker.attached.abilities import OUTSIDE
 from broker_core.worker.attached.answers import Body, read_connections, read_subscriptions
 from broker_core.worker.attached.asking import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
+from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
 from broker_core.worker.attached.link import ClusterLink, refused_as
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
@@ -110,6 +114,7 @@ class ClusterQueries:
         self._transactions = ClusterTransactions(link, figures)
         self._follows = ClusterFollows(link, figures)
         self._lifelines = ClusterLifelines(link, figures, history)
+        self._connections = ClusterConnections(link, figures, clock=wall_clock_ms)
         self._producer: asyncio.Task[Producer] | None = None
 
     async def close(self) -> None:
@@ -161,6 +166,8 @@ class ClusterQueries:
                 return await self._lifelines.read(physical_offset)
             case ListDelayed():
                 return await list_delayed(self._link, self._figures, query)
+            case ListConnections():
+                return await self._connections.page()
             case ListTransactions():
                 return await self._transactions.list_undecided(query)
             case ResumeTransaction():
@@ -176,9 +183,7 @@ class ClusterQueries:
             case Shutdown():
                 self._shut_down()
                 return Done()
-        raise UsageError(
-            f"{type(query).__name__} cannot be answered for an attached cluster: {_REASONS.get(type(query).__name__, _INSIDE)}"
-        )
+        raise cannot_answer(query)
 
     # ---- messages ----
 
@@ -326,14 +331,3 @@ class ClusterQueries:
 
 def _version(ordinal: object) -> str:
     return version_name(ordinal) if isinstance(ordinal, int) else ""
-
-
-_INSIDE = "it is known inside a broker only, and the protocol has no request for it"
-_REASONS = {
-    "ActOnDelayed": OUTSIDE[Ability.CHANGE_WAITING],
-    "ActOnTimers": OUTSIDE[Ability.CHANGE_WAITING],
-    "EndTransaction": OUTSIDE[Ability.DECIDE_TRANSACTIONS],
-    "CheckTransaction": OUTSIDE[Ability.CHECK_TRANSACTIONS],
-    "ReadTransactionHistory": "it is put together from whole queues of the brokers, too much to pull for a page",
-    "MeasureTopics": "the protocol tells no sizes of topics, only those of the whole disk",
-}

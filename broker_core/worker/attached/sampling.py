@@ -1,7 +1,8 @@
 """Asks the brokers of a cluster for their figures, round after round, each broker on a task of its own.
 
     names        which brokers there are, every few seconds, from the name server
-    each broker  all consumer offsets and its runtime figures (2 requests); every few rounds its topics and groups (2 requests);
+    each broker  all consumer offsets and its runtime figures (2 requests); every few rounds its topics, groups, settings and
+                 producers (4 requests);
                  then queue offsets, members and ages as far as the budget goes: topics that a person asked about first, then
                  those that are written to, then all others in turn
 
@@ -33,6 +34,7 @@ from broker_core.worker.attached.answers import (
     read_groups,
     read_level_table,
     read_positions,
+    read_producers,
     read_queue_offsets,
     read_runtime,
     read_subscriptions,
@@ -52,7 +54,7 @@ HEADS_IN_ROUND = 4
 """Messages read for when a delay level is due next."""
 _OWN_TOPICS = (SCHEDULE_TOPIC, HALF_TOPIC, OP_TOPIC)
 """Topics of brokers whose queues are looked at every round."""
-_FIXED_IN_ROUND = 5 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
+_FIXED_IN_ROUND = 6 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
@@ -205,6 +207,7 @@ class BrokerRounds:
         of = self._figures.of(self._name)
         if self._tables_ms is None or of.is_lost or now_ms - self._tables_ms >= settings.tables_ms:
             await self._guarded("topics and groups", self.names())
+            await self._guarded("producers", self._producers())
             self._tables_ms = now_ms
         await self._guarded("its figures", self._runtime())
         await self._guarded("consumer offsets", self._positions())
@@ -223,6 +226,7 @@ class BrokerRounds:
         """All questions once; what fails is left in the figures."""
         try:
             await self._guarded("topics and groups", self.names())
+            await self._guarded("producers", self._producers())
             await self._guarded("its figures", self._runtime())
             await self._guarded("consumer offsets", self._positions())
             await self._guarded("delay levels", self._levels())
@@ -264,6 +268,18 @@ class BrokerRounds:
         version = whole_number(runtime.get("brokerVersion"))
         if version is not None:
             self._link.versions[self._name] = version
+
+    async def _producers(self) -> None:
+        of = self._figures.of(self._name)
+        try:
+            groups = read_producers((await self._ask(RequestCode.GET_ALL_PRODUCER_INFO)).body)
+        except RemoteError as error:
+            # Older brokers cannot list them.
+            if not refused_as(error, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
+                raise
+            of.producers = None
+        else:
+            of.producers = frozenset(str(item.get("clientId", "")) for items in groups.values() for item in items)
 
     async def _positions(self) -> None:
         body: Body = b""

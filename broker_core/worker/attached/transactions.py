@@ -107,8 +107,11 @@ class ClusterTransactions:
                 lost.failed(broker, error)
                 continue
             any_answered = True
-            self._figures.of(broker).halves_unread = queue.unread
-            rows += _rows(broker, queue)
+            found = list(_rows(broker, queue))
+            self._figures.undecided_counted(
+                broker, len(found), sum(row.half.check_times > 0 for row in found), unread=queue.unread
+            )
+            rows += found
         lost.raise_unless(any_answered)
         return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, byte_rate_text, duration_text, rate_number, tr
+from gui.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
 from gui.theme.tokens import State
 from monitoring.admin.connections import ClientRow, MixRow, Note, Role
 
@@ -30,7 +30,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             "Req /s",
             lambda row: rate_number(row.traffic.requests),
             sort=lambda row: row.traffic.requests,
-            tip=lambda row: tr("{count} requests since it connected", count=f"{row.requests:,}"),
+            tip=lambda row: tr("{count} requests since it connected", count=count_text(row.requests)),
             right=True,
             width=66,
         ),
@@ -39,7 +39,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             "Bytes in",
             lambda row: byte_rate_text(row.traffic.bytes_in),
             sort=lambda row: row.traffic.bytes_in,
-            tip=lambda row: tr("{count} bytes", count=f"{row.bytes_in:,}"),
+            tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_in)),
             right=True,
             dim=True,
             width=90,
@@ -49,7 +49,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             "Bytes out",
             lambda row: byte_rate_text(row.traffic.bytes_out),
             sort=lambda row: row.traffic.bytes_out,
-            tip=lambda row: tr("{count} bytes", count=f"{row.bytes_out:,}"),
+            tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_out)),
             right=True,
             dim=True,
             width=90,
@@ -59,7 +59,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             "Heartbeat",
             heartbeat_text,
             sort=lambda row: row.heartbeat_ms if row.heartbeat_ms >= 0 else None,
-            tip=lambda row: times.full(row.heartbeat_ms),
+            tip=lambda row: times.full(row.heartbeat_ms) if row.heartbeat_ms >= 0 else "",
             right=True,
             dim=True,
             width=82,
@@ -67,9 +67,9 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
         Column(
             "connected",
             "Connected",
-            lambda row: duration_text(max(0, row.taken_ms - row.connected_ms)),
-            sort=lambda row: -row.connected_ms,
-            tip=lambda row: times.full(row.connected_ms),
+            connected_text,
+            sort=lambda row: -row.connected_ms if row.connected_ms >= 0 else None,
+            tip=lambda row: times.full(row.connected_ms) if row.connected_ms >= 0 else "",
             right=True,
             dim=True,
             width=100,
@@ -109,6 +109,11 @@ def topics_text(row: ClientRow) -> str:
 def heartbeat_text(row: ClientRow) -> str:
     """Age of the last heartbeat."""
     return UNKNOWN if row.heartbeat_ms < 0 else duration_text(max(0, row.taken_ms - row.heartbeat_ms))
+
+
+def connected_text(row: ClientRow) -> str:
+    """How long the connection stands."""
+    return UNKNOWN if row.connected_ms < 0 else duration_text(max(0, row.taken_ms - row.connected_ms))
 
 
 def note_text(row: ClientRow) -> str:

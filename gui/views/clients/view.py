@@ -8,15 +8,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QSplitter, QWidget
 
-from broker_core.api import CloseConnection, ConnectionPage, OrbitError
+from broker_core.api import Ability, CloseConnection, ConnectionPage, OrbitError
+from gui.broker_words import broker_text
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, byte_rate_text, bytes_text, count_text, duration_text, rate_text, tr
+from gui.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.clients.columns import (
     SECTIONS,
     client_columns,
+    connected_text,
     heartbeat_text,
     mix_columns,
     note_text,
@@ -26,7 +28,7 @@ from gui.views.clients.columns import (
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, row
+from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -79,6 +81,8 @@ class ClientsView(PageView):
         self.grid = DataGrid(self.clients, theme)
         self.mix: ColumnTableModel[MixRow] = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
         self.mix_grid = DataGrid(self.mix, theme)
+        self.notice = label(role="secondary", wrap=True)
+        self.notice.hide()
         self.mix_panel = Panel(" ", flush=True)
         self.detail = Panel(" ")
         self.facts = KeyValueList()
@@ -153,13 +157,17 @@ class ClientsView(PageView):
             effects=effects,
             verb=tr("Close 1 connection"),
             start=lambda: self.context.source.close_connection(CloseConnection(client.side, client.address)),
-            refusal=read_only_reason(self.context.source),
+            refusal=self._close_refusal(),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.succeeded.connect(lambda _done: self._closed(client))
         dialog.open()
         return dialog
+
+    def _close_refusal(self) -> str:
+        source = self.context.source
+        return read_only_reason(source) or cannot_reason(source, Ability.CLOSE_CONNECTIONS)
 
     def _close_clicked(self) -> None:
         self.ask_close()
@@ -176,6 +184,7 @@ class ClientsView(PageView):
         panel.content.setSpacing(0)
         panel.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
         panel.content.addWidget(self.grid, 1)
+        self.content.addWidget(self.notice)
         self.content.addWidget(panel, 1)
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
@@ -194,6 +203,8 @@ class ClientsView(PageView):
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
+        self.notice.setText(broker_text(page.notice))
+        self.notice.setVisible(bool(page.notice))
         self._list_read.answered()
         self._show_read()
         self.grid.select_first()
@@ -239,7 +250,9 @@ class ClientsView(PageView):
 
     def _show_selected(self) -> None:
         client = self.grid.selected_row
-        self.close_button.setEnabled(client is not None)
+        cannot = cannot_reason(self.context.source, Ability.CLOSE_CONNECTIONS)
+        self.close_button.setEnabled(client is not None and not cannot)
+        self.close_button.set_tip(cannot)
         if client is None:
             self.detail.set_title(tr("No client selected"), "")
             self.facts.set_pairs([])
@@ -254,7 +267,7 @@ class ClientsView(PageView):
                 (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
                 (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),
                 (tr("Last heartbeat"), tr("{age} ago", age=heartbeat_text(client)) if client.heartbeat_ms >= 0 else UNKNOWN),
-                (tr("Connected for"), duration_text(max(0, client.taken_ms - client.connected_ms))),
+                (tr("Connected for"), connected_text(client)),
             ]
             + ([(tr("Note"), note_text(client))] if client.note is not Note.NONE else [])
         )

@@ -159,7 +159,7 @@ def position_columns() -> list[Column[PositionRow]]:
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=66
         ),
-        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True),
+        Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
     ]  # fmt: skip
 
 
@@ -169,7 +169,8 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
         Column("language", "Client", _client_text, width=112),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=68),
+        Column("queues", "Queues", lambda row: count_text(row.queues), sort=lambda row: _known(row.queues), right=True,
+               width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),
         Column("time", "Consume", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
@@ -181,11 +182,29 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
                width=72),
         Column("held", "Held", lambda row: count_text(row.info.held_messages) if row.info else UNKNOWN,
                sort=lambda row: row.info.held_messages if row.info else None, tip=_told_tip, right=True, width=60),
-        Column("heartbeat", "Heartbeat",
-               lambda row: tr("{age} ago", age=duration_text(max(0, row.now_ms - row.last_heartbeat_ms))),
-               sort=lambda row: row.last_heartbeat_ms, tip=lambda row: times.full(row.last_heartbeat_ms), right=True, dim=True,
-               width=86),
+        Column("heartbeat", "Heartbeat", _heartbeat_text, sort=lambda row: _known(row.last_heartbeat_ms),
+               tip=lambda row: _heartbeat_tip(row, times), right=True, dim=True, width=86),
     ]  # fmt: skip
+
+
+def _owner_text(row: PositionRow) -> str:
+    return UNKNOWN if row.owner is None else row.owner or tr("nobody")
+
+
+def _owner_tip(row: PositionRow) -> str:
+    return tr("The broker does not tell who owns a queue, and no client has said that it does") if row.owner is None else ""
+
+
+def _heartbeat_text(row: MemberRow) -> str:
+    if row.last_heartbeat_ms < 0:
+        return UNKNOWN
+    return tr("{age} ago", age=duration_text(max(0, row.now_ms - row.last_heartbeat_ms)))
+
+
+def _heartbeat_tip(row: MemberRow, times: TimeZoneChoice) -> str:
+    if row.last_heartbeat_ms < 0:
+        return tr("Brokers of an attached cluster do not tell when they heard of a client")
+    return times.full(row.last_heartbeat_ms)
 
 
 def _client_text(row: MemberRow) -> str:

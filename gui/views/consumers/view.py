@@ -26,6 +26,7 @@ from gui.models.consumers import (
     position_rows,
     subscription_rows,
     topics_of,
+    with_told_owners,
 )
 from gui.models.favourites import FAVOURITES
 from gui.models.table import ColumnTableModel
@@ -354,13 +355,18 @@ class ConsumersView(PageView):
             self.positions.set_rows([])
             self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
         else:
-            self.positions.set_rows(position_rows(state, group.name, self.context.alerts.lag_limits))
+            self._show_positions(group.name, state)
             # One topic is named in the header already.
             self.position_grid.set_hidden({"topic"} if len({row.topic for row in self.positions.rows}) == 1 else set())
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)
         self._show_header()
+
+    def _show_positions(self, group: str, state: ClusterState) -> None:
+        rows = position_rows(state, group, self.context.alerts.lag_limits)
+        infos = self.clients.infos if self.clients.group == group else {}
+        self.positions.set_rows(with_told_owners(rows, state.catalog.brokers, infos))
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
         """Have the shown tab show the group; the others do no work."""
@@ -423,6 +429,8 @@ class ConsumersView(PageView):
             return
         if self.clients.is_complete and self._state is not None:
             self._findings = findings(self.clients.told, self._state.taken_ms)
+        if self._state is not None:
+            self._show_positions(self._shown_group, self._state)
         self._show_members()
         self._show_disagreement()
         self._show_header()

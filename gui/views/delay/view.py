@@ -198,7 +198,10 @@ class DelayView(PageView):
     def _show_late(self, rows: list[LevelRow]) -> None:
         late, of_timers = latest(rows), self._timers.late_p99_ms if self._timers is not None else math.nan
         worst_ms = late.late_p99_ms if late is not None else math.nan
-        fact = tr("worst on level {level}, last minute", level=late.level) if late else tr("none delivered in the last minute")
+        none = tr("none delivered in the last minute")
+        if self._state is not None and self._state.is_from_outside:
+            none = tr("not told by the brokers")
+        fact = tr("worst on level {level}, last minute", level=late.level) if late else none
         if of_timers > worst_ms or math.isnan(worst_ms) > math.isnan(of_timers):
             worst_ms, fact = of_timers, tr("worst of the timers, last minute")
         state = State.WARNING if worst_ms > LATE_WARNING_MS else None

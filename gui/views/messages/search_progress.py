@@ -49,6 +49,8 @@ _PLANS = KnownTexts(
     "index lookup of {keys} keys in 1 topic",
     "index lookup of 1 key in 1 topic",
     "scan of {size} that the index does not cover",
+    "lookup of {count} keys in {topics_count} topics",
+    "scan of {count} queues in {topics_count} topics, {messages_count} messages",
     "{count} records read by id",
     "1 record read by id",
     "no queue of the store can hold a match",

@@ -58,7 +58,7 @@ def _kinds(flow: MessageFlow) -> tuple[FlowCard, ...]:
         FlowCard(DELAYED, tr("Delayed"), count_text(flow.delayed_pending),
                  tr("late {time}", time=late) if late != UNKNOWN else tr("pending"), FlowRole.DELAYED),
         FlowCard(HALF, tr("Half (transactions)"), count_text(flow.half_open),
-                 tr("{count} in check", count=checks) if checks != UNKNOWN else "", FlowRole.HALF),
+                 tr("{count} in check", count=checks) if checks != UNKNOWN else tr("open to count"), FlowRole.HALF),
     )  # fmt: skip
 
 

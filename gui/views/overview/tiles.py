@@ -138,6 +138,9 @@ def latency_text(state: ClusterState) -> TileText:
     """How long the store takes to accept a message."""
     value, unit = milliseconds_parts(total(state, "put_p99_ms"))
     p50 = milliseconds_text(total(state, "put_p50_ms"))
+    if state.is_from_outside:
+        # An attached cluster; some versions tell the 99th percentile.
+        return TileText(value, unit, tr("not told by the brokers") if value == UNKNOWN else "")
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 
 

@@ -94,6 +94,8 @@ class StripPanel(Panel):
 
     def _failed(self, error: OrbitError) -> None:
         self._fault = error.message
+        for button in (self.back, self.forward, self.end):
+            button.setEnabled(False)
         self._write_title()
 
     # ---- moving --------------------------------------------------------------------------------------------------------

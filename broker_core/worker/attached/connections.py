@@ -1,0 +1,184 @@
+"""Clients of a cluster, as far as its brokers tell: members of consumer groups, and producers by their groups.
+
+Connections without a group, those of name servers, and what goes through a connection are known inside a broker only; -1 in the
+page. Groups are taken from what the sampling found online.
+
+Source: spec remoting §2.5.6 (203, 328), §4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from broker_core.errors import RemoteError
+from broker_core.ipc.schema import ConnectionPage
+from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.worker.attached.answers import read_connections, read_producers, read_subscriptions, whole_number
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.connections import CONSUMER, PRODUCER
+
+GROUPS_MAX = 64
+"""Consumer groups of one broker that are asked for their members."""
+KEPT_S = 5.0
+"""How long an answer is given again: the page asks every second, and each group is a request."""
+_SIDE = "broker"
+_UNKNOWN = -1
+PARTLY_KNOWN = (
+    "Brokers tell of clients in groups only. Connections without a group, those of the name server, and how much goes through "
+    "a connection are known inside a broker only"
+)
+
+
+class _Client(NamedTuple):
+    """A client in a group, as one broker sees it."""
+
+    broker: str
+    address: str
+    role: str
+    client_id: str
+    group: str
+    language: str
+    version: int | None
+    heartbeat_ms: int
+    topics: dict[str, str]
+
+
+class ClusterConnections:
+    """Asks the brokers who is connected. On one event loop.
+
+    Args:
+        link: To the cluster.
+        figures: Know which groups have members.
+        clock: ms since the epoch.
+        monotonic: s, of any beginning.
+    """
+
+    def __init__(
+        self,
+        link: ClusterLink,
+        figures: ClusterFigures,
+        *,
+        clock: Callable[[], int],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._link = link
+        self._figures = figures
+        self._clock = clock
+        self._monotonic = monotonic
+        self._page: ConnectionPage | None = None
+        self._read_s = 0.0
+        self._turn = asyncio.Lock()
+
+    async def page(self) -> ConnectionPage:
+        """All clients that are known, broker by broker; what is missing and why is its notice.
+
+        Raises:
+            NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
+        """
+        async with self._turn:
+            if self._page is None or self._monotonic() - self._read_s >= KEPT_S:
+                self._page, self._read_s = await self._read(), self._monotonic()
+            return self._page
+
+    async def _read(self) -> ConnectionPage:
+        lost, any_answered, notices = LostParts(self._figures), False, [PARTLY_KNOWN]
+        found: list[_Client] = []
+        for broker in self._link.numbers.names:
+            if lost.is_lost(broker):
+                continue
+            try:
+                producers = await self._producers(broker)
+                online = sorted(group for group, members in self._figures.of(broker).members.items() if members)
+                for group in online[:GROUPS_MAX]:
+                    found += await self._consumers(broker, group)
+            except PART_ERRORS as error:
+                lost.failed(broker, error)
+                continue
+            any_answered = True
+            found += producers or []
+            if producers is None:
+                notices.append(f"Broker {broker} does not list its producers: that needs a later version")
+            if len(online) > GROUPS_MAX:
+                notices.append(f"Broker {broker} has {len(online):,} groups online; the first {GROUPS_MAX} are shown")
+        lost.raise_unless(any_answered)
+        told = ". ".join(notices)
+        return _page(found, self._clock(), " ".join(filter(None, (f"{told}.", lost.notice()))))
+
+    async def _producers(self, broker: str) -> list[_Client] | None:
+        """Producers of a broker; None where it is too old to list them."""
+        try:
+            answer = await self._link.ask(broker, RemotingCommand(RequestCode.GET_ALL_PRODUCER_INFO, {}))
+        except RemoteError as error:
+            if not refused_as(error, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
+                raise
+            return None
+        return [
+            _client(broker, PRODUCER, group, item, {}, address=item.get("remoteIP"))
+            for group, items in sorted(read_producers(answer.body).items())
+            for item in items
+        ]
+
+    async def _consumers(self, broker: str, group: str) -> list[_Client]:
+        command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+        try:
+            body = (await self._link.ask(broker, command)).body
+        except RemoteError as error:
+            # All its members left since it was looked at.
+            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
+                raise
+            return []
+        topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
+        return [
+            _client(broker, CONSUMER, group, item, topics, address=item.get("clientAddr")) for item in read_connections(body)
+        ]
+
+
+def _client(broker: str, role: str, group: str, item: dict[str, Any], topics: dict[str, str], *, address: object) -> _Client:
+    return _Client(
+        broker,
+        # Java writes addresses of producers with a slash in front.
+        str(address or "").removeprefix("/"),
+        role,
+        str(item.get("clientId") or ""),
+        group,
+        str(item.get("language") or ""),
+        whole_number(str(item.get("version"))),
+        # Brokers tell of producers when they were heard, of consumers they do not.
+        whole_number(str(item.get("lastUpdateTimestamp"))) or _UNKNOWN,
+        topics,
+    )
+
+
+def _page(found: Iterable[_Client], now_ms: int, notice: str) -> ConnectionPage:
+    clients = sorted(found, key=lambda one: (one.broker, one.address, one.role, one.group))
+    rows = {place: row for row, place in enumerate(dict.fromkeys((one.broker, one.address) for one in clients))}
+    first: dict[tuple[str, str], _Client] = {}
+    for one in clients:
+        first.setdefault((one.broker, one.address), one)
+    unknown = [_UNKNOWN] * len(rows)
+    return ConnectionPage(
+        taken_ms=now_ms,
+        side=[_SIDE] * len(rows),
+        address=[address for _broker, address in rows],
+        local_address=[broker for broker, _address in rows],
+        language=[first[place].language for place in rows],
+        version=["" if (version := first[place].version) is None else version_name(version) for place in rows],
+        connected_ms=unknown,
+        last_active_ms=unknown,
+        bytes_in=unknown,
+        bytes_out=unknown,
+        requests=unknown,
+        member_row=[rows[one.broker, one.address] for one in clients],
+        member_role=[one.role for one in clients],
+        member_client_id=[one.client_id for one in clients],
+        member_group=[one.group for one in clients],
+        member_heartbeat_ms=[one.heartbeat_ms for one in clients],
+        member_topics=[one.topics for one in clients],
+        notice=notice,
+    )

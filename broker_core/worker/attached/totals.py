@@ -1,0 +1,108 @@
+"""Totals of a snapshot of a cluster, from what its brokers told. Pure.
+
+Source: spec remoting §2.5.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.worker.attached.answers import whole_number
+from broker_core.worker.attached.broker_figures import BrokerFigures
+
+UNDECIDED_KEPT_MS = 15_000
+"""How long the count of undecided transactions is told after a look at them."""
+_SUMS = {"put_messages": "putMessageTimesTotal", "got_messages": "msgGetTotalTodayNow"}
+_OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
+_UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30,
+          "TB": 1 << 40, "TIB": 1 << 40}  # fmt: skip
+_TOTAL = re.compile(r"Total\s*:\s*([\d.]+)\s*([A-Za-z]+)")
+
+
+def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
+    """What is known of all brokers together; what one of them does not tell is missing.
+
+    Args:
+        brokers: What each told last.
+        now_ms: ms since the epoch.
+    """
+    told = [of.runtime for of in brokers]
+    if any(of.is_lost or not of.runtime for of in brokers) or not told:
+        return _half_totals(brokers, now_ms)
+    totals = _store_totals(told)
+    producers = [of.producers for of in brokers]
+    if None not in producers:
+        # Each is connected to several brokers.
+        totals["producers"] = float(len(frozenset().union(*(found for found in producers if found))))
+    for name, key in _SUMS.items():
+        numbers = [whole_number(runtime.get(key)) for runtime in told]
+        if None not in numbers:
+            totals[name] = float(sum(number for number in numbers if number is not None))
+    for name, key in _OF_ONE.items() if len(told) == 1 else ():
+        number = whole_number(told[0].get(key))
+        if number is not None:
+            totals[name] = float(number)
+    return totals | _half_totals(brokers, now_ms)
+
+
+def _half_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
+    """How far brokers are done with half and op queues, and what a look found undecided a moment ago.
+
+    Nothing where one is lost. 4.x tells nothing of op queues.
+    """
+    if any(of.is_lost for of in brokers):
+        return {}
+    totals: dict[str, float] = defaultdict(float)
+    for of in brokers:
+        for name, topic in (("half", HALF_TOPIC), ("op", OP_TOPIC)):
+            held = of.offsets.get(topic, {}).get(QUEUE_ID)
+            if held is not None:
+                progress = of.positions.get((CHECK_GROUP, topic), {}).get(QUEUE_ID, 0)
+                totals[f"transactions_{name}_lag"] += max(held.max_offset - max(progress, held.min_offset), 0)
+                totals[f"transactions_{name}_end"] += held.max_offset
+    totals.pop("transactions_op_end", None)
+    if "transactions_half_end" in totals:
+        totals["transactions_unread"] = sum(of.halves_unread for of in brokers)
+    if brokers and all(now_ms - of.undecided_ms < UNDECIDED_KEPT_MS for of in brokers):
+        totals["transactions_pending"] = sum(of.undecided for of in brokers)
+        totals["transactions_checking"] = sum(of.in_check for of in brokers)
+    return dict(totals)
+
+
+def _store_totals(brokers: Sequence[Mapping[str, str]]) -> dict[str, float]:
+    """Of the fullest disk its size and use, and the slowest put of a hundred; what a broker does not tell is missing.
+
+    Args:
+        brokers: Runtime figures of each.
+    """
+    totals: dict[str, float] = {}
+    latencies = [_number(runtime.get("putLatency99")) for runtime in brokers]
+    if latencies and all(latency is not None for latency in latencies):
+        totals["put_p99_ms"] = max(latency for latency in latencies if latency is not None)
+    disks = [_disk(runtime) for runtime in brokers]
+    known = [disk for disk in disks if disk is not None]
+    if known and len(known) == len(disks):
+        share, size = max(known)
+        totals["disk_total_bytes"], totals["disk_used_bytes"] = size, share * size
+    return totals
+
+
+def _disk(runtime: Mapping[str, str]) -> tuple[float, float] | None:
+    """Used share of the disk of the commit log, and its size in bytes."""
+    share = _number(runtime.get("commitLogDiskRatio"))
+    found = _TOTAL.search(runtime.get("commitLogDirCapacity", ""))
+    unit = _UNITS.get(found[2].upper()) if found else None
+    size = _number(found[1]) if found else None
+    return None if share is None or size is None or unit is None else (share, size * unit)
+
+
+def _number(text: str | None) -> float | None:
+    """A figure that is 0 or more."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None

@@ -1,0 +1,281 @@
+"""The real window on a broker with `KnownTraffic`: every page opened, and what it says told as lines.
+
+The broker is the window's own, or one that the window is attached to.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QEventLoop, QSettings, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
+
+from broker_core.api import MessagePage, SendMessage, SendReceipt
+from gui.app import Console, WindowOptions
+from gui.bridge.options import WorkerOptions
+from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
+from gui.views.consumers.view import TABS as GROUP_TABS
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.messages.view import MessagesView
+from gui.views.settings.view import SECTIONS
+from gui.views.topics.topic_view import TABS as TOPIC_TABS
+from monitoring.sources.base import Pending, SourceStatus
+from monitoring.sources.embedded import EmbeddedSource
+from tests.support.client_thread import ClientThread
+from tests.support.known_traffic import BEHIND, ORDERS, RETRIED, SETTINGS, TEAM, TROUBLED, KnownTraffic
+from tests.support.page_portrait import comparable, portrait
+
+A = TypeVar("A")
+PATIENCE_S = 90.0
+TURN_MS = 20
+QUIET_TURNS = 25
+"""A page is done when it says the same for so many turns of the loop, and waits for nothing."""
+WAITING = ("Reading…", "[Reading", "Planning", "Searching")
+Lines = list[str]
+Accepts = Callable[[str, Lines], bool]
+"""Whether a page, by its name, may be left as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page and where in it."""
+
+    page_id: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    name: str = ""
+
+
+def places() -> list[Place]:
+    """Every page that shows a cluster, in each of its parts."""
+    made = [Place("overview"), Place("topics")]
+    made += [Place("topic", {"topic": "orders", "tab": tab}, f"topic {tab}") for tab in TOPIC_TABS]
+    made += [Place("topic", {"topic": "prices", "tab": tab}, f"order topic {tab}") for tab in ("route", "settings")]
+    made += [
+        Place("consumers", {"group": group, "tab": tab}, f"group {group} {tab}")
+        for group in (BEHIND, TROUBLED, TEAM)
+        for tab in GROUP_TABS
+    ]
+    made += [
+        Place("dead_letters", {"group": TROUBLED, "show": "letters"}, "dead letters"),
+        Place("dead_letters", {"group": TROUBLED, "show": "retries"}, "retries"),
+        Place("delay", {"level": 2}, "delay level 2"),
+        Place("delay", {"level": 5}, "delay level 5"),
+        Place("delay", {"show": "timers"}, "delay timers"),
+    ]
+    shown = ("open", "committed", "rolled back", "given up", "past", "atomic")
+    made += [Place("transactions", {"show": show}, f"transactions {show}") for show in shown]
+    made += [Place(page_id) for page_id in ("clients", "store", "broker_settings", "events", "alerts", "reports")]
+    made += [Place("settings", {"show": section}, f"settings {section}") for section in SECTIONS]
+    made += [
+        Place("messages", {"topic": "orders"}, "messages newest"),
+        Place("messages", {"topic": "orders", "queue": 1, "offset": 1}, "messages by offset"),
+        Place("messages", {"filter": f"topic = 'orders' and key = 'order-{RETRIED}'"}, "search by key"),
+        Place("messages", {"filter": "topic = 'orders' and tag = 'open' and body.city = 'Oslo'"}, "search by filter"),
+    ]
+    return made
+
+
+class WatchedPages:
+    """A console, and what is done with it. On the GUI thread."""
+
+    def __init__(self, application: QApplication, folder: Path, name_server: str, *, cluster: Cluster | None = None) -> None:
+        """Make the window.
+
+        Args:
+            application: Qt's.
+            folder: Where everything is kept.
+            name_server: Of the cluster to attach to; empty: the window runs a broker itself.
+            cluster: How it is attached, if otherwise than by its name server alone.
+        """
+        settings_file = folder / "window.ini"
+        connection = ""
+        if name_server:
+            connection = "Watched"
+            kept = cluster or Cluster(ATTACHED, name_server, title=connection)
+            settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
+            settings.setValue(STORES_KEY, [kept_text(kept)])
+            settings.sync()
+        worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0, settings=SETTINGS)
+        options = WindowOptions(
+            worker,
+            language="en",
+            theme="dark",
+            settings_file=settings_file,
+            reports_folder=folder / "reports",
+            connection=connection,
+            find_key_store=lambda: None,
+        )
+        self._hook = sys.excepthook
+        self.console = Console(application, options)
+        self.window = self.console.window
+        self._name_server = name_server
+        self.traffic: KnownTraffic | None = None
+
+    @property
+    def source(self) -> EmbeddedSource:
+        """The cluster."""
+        return self.console.worker.source
+
+    def start(self) -> None:
+        """Show the window and wait for the cluster."""
+        self.window.resize(1_440, 900)
+        self.window.show()
+        self.console.begin()
+        self.until(lambda: self.source.status is SourceStatus.READY and self.source.state is not None, "it is not ready")
+
+    def send_traffic(self, clients: ClientThread) -> None:
+        """Send everything and wait until the window knows of it."""
+        assert self.source.ready is not None
+        self.traffic = KnownTraffic(self._name_server or self.source.ready.name_server)
+        sending = clients.begin(self.traffic.send())
+        self.until(sending.done, "the traffic is not sent")
+        sending.result()
+        self.until(lambda: self._known() == (ORDERS, 2), "the traffic is not known")
+
+    def _known(self) -> tuple[int, int]:
+        """Orders that are kept, and members of the team that are online."""
+        state = self.source.state
+        if state is None or "orders" not in state.catalog.topics or TEAM not in state.catalog.groups:
+            return 0, 0
+        topics, groups = state.catalog.topics, state.catalog.groups
+        return int(state.topic_kept_messages[topics.index("orders")]), int(state.group_members[groups.index(TEAM)])
+
+    def close(self, clients: ClientThread) -> None:
+        """End clients, window and children."""
+        if self.traffic is not None:
+            leaving = clients.begin(self.traffic.close())
+            self.until(leaving.done, "the clients do not leave")
+        self.window.close()
+        self.until(lambda: not self.console.children_processes.any_running, "a child is left")
+        self.window.deleteLater()
+        self.console.deleteLater()
+        sys.excepthook = self._hook
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Let the window run until something is so."""
+        assert self._turns(condition), f"{what}; {self.source.status} {self.source.reason}"
+
+    def _turns(self, condition: Callable[[], object], patience_s: float = PATIENCE_S) -> bool:
+        loop, end = QEventLoop(), time.monotonic() + patience_s
+        held: list[bool] = []
+        timer = QTimer()
+        timer.setInterval(TURN_MS)
+
+        def turn() -> None:
+            if condition():
+                held.append(True)
+            if held or time.monotonic() >= end:
+                loop.quit()
+
+        timer.timeout.connect(turn)
+        timer.start()
+        loop.exec()
+        timer.stop()
+        return bool(held)
+
+    # ---- pages ----
+
+    def tour(self, accepts: Accepts) -> dict[str, Lines]:
+        """What each place says, by name, once it is done and accepted; what never is, is told as it was last."""
+        found = {}
+        for place in places():
+            self.window.navigate(place.page_id, **place.arguments)
+            name = place.name or place.page_id
+            found[name] = self.settled(name, self._page, accepts)
+        for name, widget in self._one_by_one():
+            found[name] = self.settled(name, lambda widget=widget: widget, accepts)
+        return found
+
+    def _page(self) -> QWidget:
+        page = self.window.area.current
+        assert page is not None
+        return page
+
+    def settled(self, name: str, widget: Callable[[], QWidget], accepts: Accepts) -> Lines:
+        """What a widget says when it has said so for a while."""
+        said: Lines = []
+        quiet = 0
+
+        def done() -> bool:
+            nonlocal said, quiet
+            now = comparable(portrait(widget()))
+            is_waiting = any(line.startswith(WAITING) for line in now)
+            quiet = quiet + 1 if now == said and not is_waiting else 0
+            said = now
+            return quiet >= QUIET_TURNS and accepts(name, said)
+
+        self._turns(done)
+        return said
+
+    def _one_by_one(self) -> Iterator[tuple[str, QWidget]]:
+        """Single messages, an ID, a time, the composer, and a tail that sees a message come."""
+        for name, topic, queue, offset in (
+            ("life of a retried order", "orders", RETRIED % 4, RETRIED // 4),
+            ("life of a payment", "payments", 0, 0),
+            ("life of a dead letter", f"%DLQ%{TROUBLED}", 0, 0),
+        ):
+            page = self.answer(self.source.browse_queue(topic, queue, offset, 1), MessagePage)
+            self.window.navigate("message", physical_offset=page.physical_offset[0])
+            yield name, self._page()
+        assert self.traffic is not None
+        sent = self.traffic.orders[RETRIED]
+        for name, message_id in (("messages by id", sent.offset_message_id), ("messages by unique id", sent.message_id)):
+            self.window.navigate("messages", message_id=message_id)
+            yield name, self._page()
+        self.window.navigate("messages", topic="orders", queue=1)
+        view = self._page()
+        assert isinstance(view, MessagesView)
+        view.tabs.setCurrentIndex(0)
+        self.until(lambda: view.pages.model.rows, "the queue is not shown")
+        view.bar.time.setText("-2h")
+        view.bar.time.returnPressed.emit()
+        yield "messages by time", view
+        yield from self._composer(view)
+        self.window.navigate("tail", topics=["audit"])
+        tail = self._page()
+        self.settled("tail", lambda: tail, lambda _name, _said: True)
+        self.answer(self.source.send_message(SendMessage("audit", 0, b"audit at last", {"TAGS": "late"})), SendReceipt)
+        yield "tail", tail
+
+    def _composer(self, view: MessagesView) -> Iterator[tuple[str, QWidget]]:
+        dialog = view.ask_send()
+        assert isinstance(dialog, ComposeDialog)
+        yield "composer", dialog
+        dialog.form.body.setPlainText("from the composer")
+        receipts: list[object] = []
+        dialog.sent.connect(lambda _topic, receipt: receipts.append(receipt))
+        self.until(dialog.send_button.isEnabled, "nothing can be sent")
+        dialog.send_button.click()
+        self.until(lambda: receipts, "it is not sent")
+        yield "composer after a send", dialog
+        dialog.reject()
+
+    def answer(self, pending: Pending[A], kind: type[A]) -> A:
+        """What the source answers."""
+        answers: list[object] = []
+        pending.then(answers.append, answers.append)
+        self.until(lambda: answers, "no answer")
+        (found,) = answers
+        assert isinstance(found, kind), found
+        return found
+
+
+@contextmanager
+def watching(
+    application: QApplication, folder: Path, name_server: str = "", *, cluster: Cluster | None = None
+) -> Iterator[WatchedPages]:
+    """A window with the traffic in its cluster, for the time of a block."""
+    with ClientThread() as clients:
+        watched = WatchedPages(application, folder, name_server, cluster=cluster)
+        try:
+            watched.start()
+            watched.send_traffic(clients)
+            yield watched
+        finally:
+            watched.close(clients)
