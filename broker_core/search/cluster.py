@@ -220,7 +220,7 @@ class ClusterSearch:
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
     async def _looked_up(self, lookups: frozenset[Lookup]) -> AsyncGenerator[Answers, None]:
-        """Names of brokers with a record each."""
+        """Names of brokers with a record each, in the order in which they were stored: a message before its retries."""
         found: dict[str, tuple[str, bytes]] = {}
         for lookup in sorted(lookups):
             if lookup.field == "id" and await self._by_id(lookup.text, found):
@@ -228,7 +228,7 @@ class ClusterSearch:
             await self._places.each(self._topics, partial(self._by_key, lookup, found))
             if self._is_cancelled:
                 break
-        for broker, record in found.values():
+        for broker, record in sorted(found.values(), key=lambda one: decode_record(one[1]).store_timestamp_ms):
             yield [(broker, [record])]
 
     async def _by_id(self, message_id: str, found: dict[str, tuple[str, bytes]]) -> bool:

@@ -68,11 +68,11 @@ class KnownTraffic:
         producer = await self._stack.enter_async_context(Producer(self.name_server, "shop"))
         await self._routed(producer)
         await self._send_messages(producer)
-        await self._commit_offsets()
         await self._give_back()
-        await self._pay()
-        await self._go_online()
         await self._arrived(admin)
+        await self._commit_offsets()
+        await self._pay(admin)
+        await self._go_online(admin)
 
     async def close(self) -> None:
         """Everybody leaves."""
@@ -124,6 +124,10 @@ class KnownTraffic:
             for queue, offset in enumerate(offsets):
                 fields = {"consumerGroup": group, "topic": "orders", "queueId": str(queue), "commitOffset": str(offset)}
                 await self._ask(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
+        await self._ask(
+            RequestCode.UPDATE_CONSUMER_OFFSET,
+            {"consumerGroup": TROUBLED, "topic": f"%RETRY%{TROUBLED}", "queueId": "0", "commitOffset": "0"},
+        )
         fields = {"consumerGroup": DONE, "topic": "audit", "queueId": "0", "commitOffset": str(AUDITS)}
         await self._ask(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
 
@@ -138,7 +142,7 @@ class KnownTraffic:
             }  # fmt: skip
             await self._ask(RequestCode.CONSUMER_SEND_MSG_BACK, fields)
 
-    async def _pay(self) -> None:
+    async def _pay(self, admin: AdminClient) -> None:
         payer = TransactionProducer(self.name_server, PAYERS, lambda _message: LocalState.UNKNOWN)
         await self._stack.enter_async_context(payer)
         for name, state in (("apple", LocalState.COMMIT), ("birch", LocalState.ROLLBACK), ("cedar", None)):
@@ -146,9 +150,11 @@ class KnownTraffic:
             transaction = await payer.begin(message, queue=MessageQueue("payments", BROKER, 0))
             if state is not None:
                 await payer.end(transaction, state)
+            # Ends come one-way, and a broker may take two of them in any order.
+            await _holds(admin, MessageQueue("payments", BROKER, 0), 1)
 
-    async def _go_online(self) -> None:
-        """Two members that share four queues and have consumed everything."""
+    async def _go_online(self, admin: AdminClient) -> None:
+        """Two members that share four queues, have consumed everything and said so."""
         members = [self._member(name) for name in ("one", "two")]
         for member in members:
             await self._stack.enter_async_context(member)
@@ -156,6 +162,12 @@ class KnownTraffic:
         await eventually(lambda: sum(map(len, self._consumed.values())) >= ORDERS)
         for member in members:
             await member.commit()
+
+        async def is_committed() -> bool:
+            stood = [await admin.consumer_offset(TEAM, MessageQueue("orders", BROKER, queue)) for queue in range(4)]
+            return stood == [3, 3, 3, 3]
+
+        await eventually_answers(is_committed)
 
     def _member(self, name: str) -> PushConsumer:
         bodies = self._consumed.setdefault(name, [])
@@ -166,21 +178,10 @@ class KnownTraffic:
         )  # fmt: skip
 
     async def _arrived(self, admin: AdminClient) -> None:
-        """The retry is in its topic, the committed message in its own, and the offsets of the members are known."""
+        """The retry and the dead letter are in their topics."""
         wanted = {MessageQueue(f"%RETRY%{TROUBLED}", BROKER, 0): 1, MessageQueue(f"%DLQ%{TROUBLED}", BROKER, 0): 1}
-        wanted |= {MessageQueue("payments", BROKER, 0): 1}
         for queue, count in wanted.items():
-
-            async def is_there(queue: MessageQueue = queue, count: int = count) -> bool:
-                return await admin.max_offset(queue) == count
-
-            await eventually_answers(is_there)
-
-        async def is_committed() -> bool:
-            stood = [await admin.consumer_offset(TEAM, MessageQueue("orders", BROKER, queue)) for queue in range(4)]
-            return stood == [3, 3, 3, 3]
-
-        await eventually_answers(is_committed)
+            await _holds(admin, queue, count)
 
     async def _ask(
         self, code: RequestCode, fields: dict[str, str] | None = None, *, body: bytes = b"", address: str = ""
@@ -188,6 +189,15 @@ class KnownTraffic:
         answer = await self._pool.request(address or self._address, RemotingCommand(code, fields or {}, body), _TIMEOUT_MS)
         assert answer.code == ResponseCode.SUCCESS, (code, fields, answer.code, answer.remark)
         return answer
+
+
+async def _holds(admin: AdminClient, queue: MessageQueue, count: int) -> None:
+    """Wait until a queue holds so many messages."""
+
+    async def is_there() -> bool:
+        return await admin.max_offset(queue) == count
+
+    await eventually_answers(is_there)
 
 
 def _shared(members: Sequence[PushConsumer]) -> bool:

@@ -39,6 +39,9 @@ _VOLATILE = (
     (r"(?<![\w.])[\d.]+ ?%", "<share>"),
 )
 """What no two runs have alike, and what stands for it. Days are left: nothing here is so old."""
+_NUMBER = re.compile(r"[\d.,]+")
+_UNITS = frozenset({"ms", "s", "min", "h", "%"})
+"""Of tiles, whose number is a line of its own."""
 _TAGS = re.compile(r"<[^>]+>")
 _SPACES = re.compile(r"\s+")
 _SILENT = (QHeaderView, QScrollBar)
@@ -55,6 +58,8 @@ def comparable(lines: list[str]) -> list[str]:
     for line in lines:
         for pattern, word in _VOLATILE:
             line = re.sub(pattern, word, line)  # noqa: PLW2901  one after the other
+        if line in _UNITS and found and _NUMBER.fullmatch(found[-1]):
+            found[-1] = "<number>"
         found.append(line)
     return found
 

@@ -54,6 +54,7 @@ class OwnershipPanel(QWidget):
         self._span = (0, 0)
         self._query: LatestQuery[Ownership] = LatestQuery(self)
         self._events_query: LatestQuery[EventPage] = LatestQuery(self)
+        self._is_told = True
         self._owned = Ownership([], [], [], [], [])
         self.strip = OwnershipStrip(context.theme, context.times)
         self.fault = Notice(context.theme)
@@ -75,8 +76,9 @@ class OwnershipPanel(QWidget):
         context.times.changed.connect(self.model.all_texts_changed)
         self.retranslate()
 
-    def show_group(self, group: str, from_ms: int, to_ms: int) -> None:
-        """Show a group over a time, ms since the epoch."""
+    def show_group(self, group: str, from_ms: int, to_ms: int, *, is_told: bool = True) -> None:
+        """Show a group over a time, ms since the epoch; ``is_told`` says whether brokers tell who owns a queue."""
+        self._is_told = is_told
         if group != self._group:
             self._group = group
             self._owned = Ownership([], [], [], [], [])
@@ -104,7 +106,9 @@ class OwnershipPanel(QWidget):
     def _take(self, owned: Ownership) -> None:
         self._owned = owned
         left_out = tr("{count} more queues are not shown.", count=owned.left_out)
-        self.fault.set(left_out if owned.left_out else "", "", State.INFO)
+        if not self._is_told:
+            left_out = tr("Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.")
+        self.fault.set(left_out if owned.left_out or not self._is_told else "", "", State.INFO)
         self._draw()
 
     def _take_events(self, page: EventPage) -> None:

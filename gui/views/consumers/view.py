@@ -376,7 +376,7 @@ class ConsumersView(PageView):
                 if self._heat.made is not None:
                     self._heat.made.show_positions(group.name, self.positions.rows, self.lag.window_ms())
             case "ownership":
-                self.ownership.show_group(group.name, *self.lag.window_ms())
+                self.ownership.show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
             case "offsets":
                 self.offsets.show_group(group.name)
             case "settings":

@@ -131,7 +131,10 @@ class WaitingPanel(Panel):
         if quietly and self._query.waiting:
             return
         source, (first, second), level = self._context.source, self._starts[-1], self._row
-        if self.is_timers:
+        if self.is_timers and self._no_timers:
+            self._query.cancel()
+            self._show_page(WaitingPage([], None))
+        elif self.is_timers:
             self._begin_reading(quietly=quietly)
             pending = source.list_timers(ListTimers(first, second, PAGE_MESSAGES))
             self._query.ask(pending, lambda page: self._show_page(timer_page(page, self._masks.of)), self._failed)
@@ -139,6 +142,11 @@ class WaitingPanel(Panel):
             self._begin_reading(quietly=quietly)
             waiting = source.list_delayed(level.level, first, PAGE_MESSAGES)
             self._query.ask(waiting, lambda page: self._show_page(level_page(page, self._masks.of)), self._failed)
+
+    @property
+    def _no_timers(self) -> str:
+        """Why this cluster has no timers; empty where it has, or that is not known."""
+        return cannot_reason(self._context.source, Ability.TIMERS)
 
     def _begin_reading(self, *, quietly: bool) -> None:
         self._masks.refresh()
@@ -259,10 +267,10 @@ class WaitingPanel(Panel):
         self.switch.set_text(TIMERS, f"{tr('Timers')} {count}".strip())
         if self.is_timers:
             self.set_title(tr("Timers"), tr("with a time of their own"))
-            is_off = timers is not None and not timers.is_served
-            off = cannot_reason(self._context.source, Ability.TIMERS)
-            off = off or tr("This broker serves no timers. Start it with timerWheelEnable=true.")
-            self._set_empty(off if is_off else tr("No message waits for a time of its own."))
+            if timers is not None and not timers.is_served:
+                self.grid.set_empty(self._no_timers or tr("This broker serves no timers. Start it with timerWheelEnable=true."))
+            else:
+                self._set_empty(tr("No message waits for a time of its own."))
         else:
             delay = delay_text(level.delay_ms) if level is not None else ""
             self.set_title(tr("Waiting"), tr("{delay} delay", delay=delay) if delay else "")

@@ -1,0 +1,134 @@
+"""The same traffic on the window's own broker, on RocketMQ 4.9.4 and on 5.3.3: every page says the same of it.
+
+What differs, and why, is listed in `tests.support.source_differences`. The own broker is looked at in every run; the real ones
+are marked, as they need Java and Maven.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from gui.garbage import GarbageTurns
+from tests.support.known_traffic import BEHIND_AT, DEAD, PENDING, RETRIED, SETTINGS
+from tests.support.real_peer import running_peer
+from tests.support.source_differences import unexplained
+from tests.support.watched_pages import Lines, places, watching
+
+OWN = "own"
+REAL = [pytest.param(name, marks=(pytest.mark.java, pytest.mark.slow)) for name in ("4.9.4", "5.3.3")]
+pytestmark = pytest.mark.timeout(900)
+
+
+@dataclass(slots=True)
+class Toured:
+    """What the pages of a source said."""
+
+    version: str
+    pages: dict[str, Lines]
+    errors: int
+
+
+def tour(application: QApplication, folder: Path, version: str, own: dict[str, Lines] | None = None) -> Toured:
+    """Open every page of a source; those of a real broker are given time to say what the own one said."""
+
+    def accepts(name: str, said: Lines) -> bool:
+        return own is None or not unexplained(name, version, own[name], said)
+
+    def seen(name_server: str) -> Toured:
+        with GarbageTurns(), watching(application, folder, name_server) as watched:
+            return Toured(version, watched.tour(accepts), watched.console.errors.count)
+
+    if version == OWN:
+        return seen("")
+    with running_peer(version, folder / "real", **SETTINGS) as broker:
+        broker.until_registered()
+        return seen(broker.name_server)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch]:
+    """Folders of a user of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("STATE", "DATA", "CONFIG", "CACHE"):
+            patch.setenv(f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name.lower())))
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def own(qapp: QApplication, home: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Toured:
+    del home
+    return tour(qapp, tmp_path_factory.mktemp("own"), OWN)
+
+
+@pytest.fixture(scope="module", params=REAL)
+def real(qapp: QApplication, own: Toured, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Toured:
+    return tour(qapp, tmp_path_factory.mktemp("real"), request.param, own.pages)
+
+
+FACTS = {
+    "topic queues": [
+        "4 queues, 12 kept, .*last message <age> ago",
+        *(rf"- {queue} \| 0 \| 3 \| 3 \| .*" for queue in range(4)),
+    ],
+    "order topic settings": [r"\[field: 2\]", r"\[button: yes, on\]"],
+    "group billing lag": [
+        *(rf"- {queue} \| 3 \| {at} \| {3 - at} \| <age> \| nobody" for queue, at in enumerate(BEHIND_AT)),
+        r"- billing \| 9 \| <age> \| offline \| .*",
+        r"- shipping \| 0 \| <age> \| offline \| .*",
+        r"- stock \| 1 \| <age> \| offline \| .*",
+        r"- team \| 0 \| <age> \| .* \| 2 · 4.9.8",
+    ],
+    "group team members": [r"- 127.0.0.1@one \| Python 4.9.8 \| 3 \| .*", r"- 127.0.0.1@two \| Python 4.9.8 \| 2 \| .*"],
+    "delay level 5": [
+        r"\[picture: Pending: 5 messages 5 by level, .*\]",
+        *(rf"- .*level-5-{number}.*" for number in range(PENDING[5])),
+    ],
+    "transactions open": [r"- Prepared \| pay-cedar \| payments \| payers \| .*"],
+    "dead letters": [rf"- .*order-{DEAD} .*"],
+    "messages by offset": [rf"- .* \| order-{RETRIED} .*"],
+    "tail": [r"- .*audit at last.*"],
+}
+"""Page → lines that follow from the traffic, whatever the source is."""
+
+
+def missing_facts(pages: dict[str, Lines]) -> dict[str, list[str]]:
+    """Page → facts that it does not tell."""
+    found = {
+        name: [fact for fact in facts if not any(re.fullmatch(fact, line) for line in pages[name])]
+        for name, facts in FACTS.items()
+        if name in pages
+    }
+    return {name: facts for name, facts in found.items() if facts}
+
+
+def test_a_window_on_its_own_broker_tells_what_was_sent(qapp: QApplication, home: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    del home
+    wanted = {"topic queues", "group billing lag", "delay level 5", "transactions open"}
+
+    def accepts(name: str, said: Lines) -> bool:
+        return not missing_facts({name: said})
+
+    with GarbageTurns(), watching(qapp, tmp_path) as watched:
+        pages = {place.name: watched.see(place, accepts) for place in places() if place.name in wanted}
+        errors = watched.console.errors.count
+    assert pages.keys() == wanted
+    assert (missing_facts(pages), errors) == ({}, 0)
+
+
+@pytest.mark.slow
+def test_all_pages_of_the_own_broker_tell_what_was_sent(own: Toured) -> None:
+    assert set(FACTS) <= set(own.pages)
+    assert (missing_facts(own.pages), own.errors) == ({}, 0)
+
+
+def test_pages_of_a_real_broker_say_what_those_of_the_own_one_say(own: Toured, real: Toured) -> None:
+    assert real.pages.keys() == own.pages.keys()
+    wrong = {name: unexplained(name, real.version, own.pages[name], said) for name, said in real.pages.items()}
+    assert {name: lines for name, lines in wrong.items() if lines} == {}
+    assert (missing_facts(real.pages), real.errors) == ({}, 0)

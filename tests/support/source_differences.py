@@ -1,0 +1,194 @@
+"""Where pages may say something else of an attached cluster than of the window's own broker, and why.
+
+Everything that is not listed here must be the same. Lines of the own broker's page that are missing are matched by ``own``, those
+of the attached one that are there instead by ``attached``; patterns match whole lines. ``told`` are lines that an attached
+cluster's page must have: what cannot be known says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+INSIDE = "it is known inside a broker only, and the protocol has no request for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What may differ on some pages.
+
+    Attributes:
+        pages: Pattern of their names.
+        why: The reason.
+        own: Lines that only the page of the own broker has.
+        attached: Lines that only the page of an attached cluster has.
+        told: Lines that the page of an attached cluster must have.
+        versions: Pattern of the versions that it is true of.
+    """
+
+    pages: str
+    why: str
+    own: tuple[str, ...] = ()
+    attached: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    versions: str = ".*"
+
+
+DIFFERENCES = (
+    Difference("topic .*|order topic .*", "the protocol tells no sizes of topics, and not when the oldest message was stored",
+               own=(r"\d queues, \d+ kept, <size> on disk, kept since <time>, last message <age> ago",
+                    r"- \d \| 0 \| 3 \| 3 \| <age> \| <size> \| 0 \| \d \| \d \| <time> \| —"),
+               attached=(r"\d queues, \d+ kept, last message <age> ago",
+                         r"- \d \| 0 \| 3 \| 3 \| — \| — \| 0 \| \d \| \d \| <time> \| —")),
+    Difference("topics", "the protocol tells no sizes of topics; each broker has system topics of its own",
+               own=(r"5 yours, \d+ system, <size> on disk", r"- \w+ \| \| \w+ \| .* \| <age>|- reminders .*",
+                    r"4 queues, .*, 12 kept, <size> on average"),
+               attached=(r"5 yours, \d+ system", r"- \w+ \| \| \w+ \| .* \| — \| .* \| — \| (<age>|—)",
+                         r"4 queues, .*, 12 kept"),),
+    Difference("topics", "each broker has system topics and groups of its own",
+               own=(r"\[button: (All|Idle|With lag) \d+(, on)?\]",), attached=(r"\[button: (All|Idle|With lag) \d+(, on)?\]",)),
+    Difference("group .*", "the broker's own groups are listed once they have a position",
+               own=(r"\[field: Filter \d groups\]",), attached=(r"\[field: Filter \d groups\]",)),
+    Difference("group team members", "brokers do not tell when they heard of a consumer",
+               own=(r"- 127.0.0.1@\w+ \| Python 4.9.8 \| \d \| — \| .* \| <age> ago",),
+               attached=(r"- 127.0.0.1@\w+ \| Python 4.9.8 \| \d \| — \| .* \| —",)),
+    Difference("group team ownership", "members come between two looks, or one after the other; owners are known of clients alone",
+               own=(r"\[picture: .*orders 3: 127.0.0.1@two.*\]", r"\d", r"- <time> \| Group team has \d members? now: .*"),
+               attached=(r"\d", r"- <time> \| Group team has \d members? now: .*",
+                         "Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.")),
+    Difference("delay .*", "timers and lateness are known inside a broker only; what was delivered is counted from the first look on",
+               own=(r"\[picture: Pending: 5 messages 5 by level, 0 timers\]", "5 by level, 0 timers",
+                    r"\[picture: Delivered: .*\]", r"\d by level since the start", r"\[picture: Lateness p99: .*\]",
+                    "<number>", "ms", "worst on level 1, last minute", "none delivered in the last minute", "—",
+                    r"\[button: Timers 0(, on)?\]",
+                    r"- 1 \| <age> .*"),
+               attached=(r"\[picture: Delivered: .*\]", r"\d by level since the start",
+                         r"\[button: Timers(, on)?\]", r"- 1 \| <age> \| .* \| — \| —", r"\[picture: Pending: .*— timers\]", "—"),
+               told=("5 by level, — timers", r"\[picture: Lateness p99: — not told by the brokers\]", "not told by the brokers")),
+    Difference("delay .*", "nobody outside of a broker can change what waits",
+               own=(r"\[button: (Deliver now|Move|Cancel)…, grey: \]",),
+               told=tuple(rf"\[button: {name}…, grey: the protocol cannot change a message that waits\]"
+                          for name in ("Deliver now", "Move", "Cancel"))),
+    Difference("delay timers", "brokers list no timers", own=("No message waits for a time of its own.", r"\[button: Play a demo\]"),
+               told=("The waiting messages were not read.", f"not available on an attached cluster: the list of timers; {INSIDE}"),
+               attached=(r"\[button: (Retry|Copy details)\]",), versions="5.*"),
+    Difference("delay timers", "4.x has no timers", own=("No message waits for a time of its own.", r"\[button: Play a demo\]"),
+               told=(r"broker broker-a \(V4_9_4\) has no timers, only delay levels: they need 5.0 or later",), versions="4.*"),
+    Difference("transactions (open|committed|rolled back|given up|past)",
+               "decisions, rounds and given-up messages are known inside a broker only",
+               own=(r"Decision time p50 <age>, p99 <age>", r"\[picture: State of transactions: Prepared: 1, .*\]",
+                    r"\[button: Given up 0(, on)?\]", "in <age>", r"- Prepared \| pay-cedar \| .* \| <age> \| —",
+                    r"\[picture: : <time> Half message stored .*\]", r"op lag 0, .*", r"\[picture: Half queue and op queue: .*\]"),
+               attached=(r"\[button: Given up —(, on)?\]", "—", r"\[Half queue and op queue\]",
+                         r"- Prepared \| pay-cedar \| .* \| — \| —", r"What happened was not read: .*"),
+               told=(r"\[picture: State of transactions: Prepared: 1, not asked about yet; Checking: 0, — asked since the start; "
+                     r"Committed: —, ; Rolled back: —, ; Given up: —, TRANS_CHECK_MAX_TIME_TOPIC\]",
+                     "The records were not read: not available on an attached cluster: past transactions; how they ended is put "
+                     "together from whole queues of the brokers, too much to pull for a page")),
+    Difference("transactions (open|committed|rolled back|given up|past)", "only producers can end a transaction",
+               own=(r"\[button: (Commit|Roll back|Check now)…(, grey: )?\]",),
+               told=(r"\[button: Commit…, grey: the protocol lets only the producer of a transaction end it\]",
+                     r"\[button: Roll back…, grey: the protocol lets only the producer of a transaction end it\]",
+                     r"\[button: Check now…, grey: brokers check at times of their own, and the protocol has no request for it\]")),
+    Difference("transactions (committed|rolled back|given up)", "an op record does not say which way a transaction ended",
+               own=(r".*",), attached=(r"No transaction selected", r"\[button: Message, grey: \]", r"\[button: Copy details\]",
+                                       r"\[table\]"),
+               told=("The transactions were not read.", "how a transaction ended is known inside a broker only: .*")),
+    Difference("transactions past", "the past is not pulled for a page",
+               own=(r".*",), attached=(r"No transaction selected", r"\[button: Message, grey: \]", r"\[button: Copy details\]",
+                                       r"\[table\]"),
+               told=("The transactions were not read.", "not available on an attached cluster: past transactions; .*")),
+    Difference("transactions atomic", "only Orbit's own broker has them", own=(r"\[button: Abort…, grey: \]",),
+               told=(r"\[button: Abort…, grey: broker broker-a has no atomic transactions: only Orbit's own broker can have "
+                     r"them\]",)),
+    Difference("clients", "brokers tell of clients in groups only, and nothing of what goes through their connections",
+               own=(r"\d+ connected, 1 language, 2 versions, read <time>", r"\[button: All \d+, on\]",
+                    r"- .* \| .* \| (Python )?4.9.8 \| <address> \| .*", r"\[button: Close…\]", r"[\d.,/s· ]+|<size>(/s · <size>)?",
+                    "<age>( ago)?", r"- Python 4.9.8 \| <share> \| \d+", "0/s · .*"),
+               attached=(r"4 connected, 1 language, 1 version, read <time>", r"\[button: All 4, on\]", "—",
+                         r"- Python 4.9.8 \| <share> \| 4"),
+               told=("Brokers tell of clients in groups only. Connections without a group, those of the name server, and how much "
+                     "goes through a connection are known inside a broker only.",
+                     r"\[button: Close…, grey: the protocol has no request that ends a connection\]",
+                     r"- <client> \| shop \| Python 4.9.8 \| <address> \| — \| — \| — \| — \| <age> \| — \|",
+                     r"- <client> \| payers \| Python 4.9.8 \| <address> \| — \| — \| — \| — \| <age> \| — \|",
+                     r"- 127.0.0.1@one \| team \| Python 4.9.8 \| <address> \| orders paid \|\| open \| — \| — \| — \| — \| — \|",
+                     r"- 127.0.0.1@two \| team \| Python 4.9.8 \| <address> \| orders paid \|\| open \| — \| — \| — \| — \| — \|")),
+    Difference("store", "files, flushes and cleanings are known inside a broker only", own=(r".*",), attached=(r".*",),
+               told=("The store was not read.", f"not available on an attached cluster: the store from inside; {INSIDE}",
+                     r"- broker-a \| <address> \| V\d_\d_\d \| 0 \| yes \| .*")),
+    Difference("broker_settings", "each version has settings of its own, and defaults; the same ones are listed alike",
+               own=(r"- \w[\w.]* \| .*", r"\d+ settings, .*", r"\[button: (All|Live|Not default) \d+(, on)?\]"),
+               attached=(r"- \w[\w.]* \| .*", r"\d+ settings, .*", r"\[button: (All|Live|Not default) \d+(, on)?\]"),
+               told=(r"- messageDelayLevel \| 1s 1h 2h 3h .*", r"- transactionTimeOut \| .*", r"- maxMessageSize \| .*")),
+    Difference("events", "the own broker tells of its start and its own topics; of a cluster, the recording began",
+               own=(r"\d+ events, .*", r"\[picture: Events over time: .*\]", r"\[button: \w+( \d+)?(, on)?\]",
+                    r"- <time> \| Restart \| — \| The broker started", r"- <time> \| Topic \| RMQ_SYS_\w+ \| .*",
+                    r"- <time> \| Rebalance \| team \| Group team has \d members? now: .*"),
+               attached=(r"\d+ events, .*", r"\[picture: Events over time: .*\]", r"\[button: \w+( \d+)?(, on)?\]",
+                         r"- <time> \| Rebalance \| team \| Group team has \d members? now: .*", r"- <time> \| Topic \| RMQ_SYS_\w+ \| .*"),
+               told=(r"- <time> \| Other \| — \| The recording of this connection began",)),
+    Difference("reports", "messages are pulled instead of files read",
+               own=(r"\[choice: This broker\]", "Files are read directly, .*", "/.*", "About .*"),
+               attached=("/.*", r"\[choice: This cluster\]", "<address>"),
+               told=("Messages are pulled from the brokers, <size> a second of each at most.",)),
+    Difference("settings connections", "a connection says where it leads; hops are tried when they are asked for",
+               own=(".*",), attached=(r"- .* \| <address> \| Running", "<address>", r"\[table\]", "Not tried yet.", "Watched")),
+    Difference("settings broker", "folders", own=("/.*", r"\[field: /.*\]"), attached=("/.*", r"\[field: /.*\]")),
+    Difference("messages .*|search .*", "brokers add properties of their own to what they store",
+               own=(r"\[tabs: Body \| Properties \d+ \| Record; Body\]",),
+               attached=(r"\[tabs: Body \| Properties \d+ \| Record; Body\]",)),
+    Difference("life of .*", "brokers add properties of their own to what they store, and deliver delays by clocks of their own",
+               own=(r"\d+ properties", r"- <time> \| Retry 1 stored \| stock · .*"),
+               attached=(r"\d+ properties", r"- <time> \| Retry 1 stored \| stock · .*", r"- MSG_REGION \| DefaultRegion",
+                         r"- TRACE_ON \| true", r"- WAIT \| (true|false)", r"- DELAY \| 0", r"- __transactionId__ \| <id>")),
+    Difference("search .*|messages by (unique )?id", "a cluster is searched by its brokers' index or by pulling queues, not in files",
+               own=(r"\d+ of \d+ messages, \d hits?", "Plan .*", r"\[picture: Hits by .*\]"),
+               attached=(r"\d+ of \d+ messages?, \d hits?", "Plan 1 (lookup of 1 key in .*|scan of 4 queues in 1 topic, 12 messages)",
+                         r"\[picture: Hits by .*\]")),
+    Difference("composer after a send", "the broker, or the turn of the producer, chooses the queue",
+               own=(r"Stored in orders, queue \d, offset 3 <id>",), attached=(r"Stored in orders, queue \d, offset 3 <id>",)),
+    Difference("overview", "what only the inside of a broker knows is a dash; rates depend on when they are looked at",
+               own=(r"Embedded broker, up <age>", r"\[button: Play a demo\]", r"\[picture: Messages (in|out): .*\]", r"peak .*",
+                    r"[\d.]+|<number>|ms|/s", r"\[picture: Put latency p99: .*\]", r"p50 .*", "nothing put in the last <age>",
+                    r"\[picture: Disk used: .*\]",
+                    "<size> in this store", r"\[picture: Message flow: .*\]", r"- \w+ \| [\d.]+/s \| <size> \|", "—",
+                    r"[\d.]+ of <share>", "<size>", r"\d+ waiting", "<share>", r"[\d.]+/s", "messages, all groups|.* by .*/s"),
+               attached=(r"<address> broker, up <age>", r"\[picture: Messages (in|out): .*\]", r"peak .*", r"[\d.]+|<number>|/s|ms",
+                         r"\[picture: Put latency p99: .*\]", r"\[picture: Disk used: <share>\]", r"- \w+ \| [\d.]+/s \| — \|", "—",
+                         r"[\d.]+ of <share>", "— waiting", r"[\d.]+/s", "messages, all groups|.* by .*/s", "<number>"),
+               told=(r"\[picture: Message flow: Producers: .*, 2 clients; .*Delayed: 5, pending; Half \(transactions\): .*; "
+                     r"Ready to consume: 10, .*Rolled back: —, ; Consumers: 1 group, 2 clients; .*Dead: 1, 1 group\]",)),
+    Difference("tail", "a tail asks brokers which queues grew", own=(r"\[picture: Arrivals .*\]",),
+               attached=(r"\[picture: Arrivals .*\]",)),
+)  # fmt: skip
+
+
+def unexplained(page: str, version: str, own: list[str], attached: list[str]) -> list[str]:
+    """Lines that differ and may not, and lines that should be there and are not; empty when all is well.
+
+    Args:
+        page: Its name.
+        version: Of the attached broker.
+        own: Comparable lines of the page over the window's own broker.
+        attached: The same of the attached one.
+    """
+    known = [one for one in DIFFERENCES if re.fullmatch(one.pages, page) and re.fullmatch(one.versions, version)]
+    missing = [line for line in _beyond(own, attached) if not _is_any(line, [p for one in known for p in one.own])]
+    more = [
+        line
+        for line in _beyond(attached, own)
+        if not _is_any(line, [pattern for one in known for pattern in (*one.attached, *one.told)])
+    ]
+    silent = [pattern for one in known for pattern in one.told if not any(re.fullmatch(pattern, line) for line in attached)]
+    return [f"own: {line}" for line in missing] + [f"attached: {line}" for line in more] + [f"not told: {p}" for p in silent]
+
+
+def _beyond(lines: list[str], others: list[str]) -> list[str]:
+    """Lines of one that the other has not, or not so often."""
+    return sorted((Counter(lines) - Counter(others)).elements())
+
+
+def _is_any(line: str, patterns: list[str]) -> bool:
+    return any(re.fullmatch(pattern, line) for pattern in patterns)
