@@ -53,6 +53,11 @@ _TEXTS = KnownTexts(
     "the protocol lets only the producer of a transaction end it",
     "brokers check at times of their own, and the protocol has no request for it",
     "the protocol cannot change a message that waits",
+    "the protocol has no request that ends a connection",
+    (
+        "Brokers tell of clients in groups only. Connections without a group, those of the name server, and how much goes "
+        "through a connection are known inside a broker only."
+    ),
     "Connecting to {address}",
     "Not connected, tried again until it works: {reason}",
     "No history is kept here: another Orbit process records this connection already",
