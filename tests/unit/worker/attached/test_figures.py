@@ -251,3 +251,49 @@ def test_messages_are_not_counted_twice_when_a_slave_is_read_that_is_behind(figu
         figures.take_positions("a", {("g", "T"): {0: taken}})
     snapshot = figures.snapshot()
     assert (ints(snapshot.topics["put_messages"]), ints(snapshot.groups["got_messages"])) == ([1], [1, 0])
+
+
+def test_topics_that_come_and_go_are_events(figures):
+    figures.take_tables("a", {"T": TopicRow(1, 1, 6), "new": TopicRow(1, 1, 6)}, frozenset({"idle"}))
+    figures.take_tables("b", {"T": TopicRow(1, 1, 6), "new": TopicRow(1, 1, 6)}, frozenset({"idle"}))
+    assert [(event.kind, event.subject) for event in figures.events()] == [("topic_created", "new")]
+    figures.take_tables("a", {"T": TopicRow(1, 1, 6)}, frozenset({"idle"}))
+    assert figures.events() == [], "the other broker has it still"
+    figures.take_tables("b", {"T": TopicRow(1, 1, 6)}, frozenset({"idle"}))
+    assert [(event.kind, event.text) for event in figures.events()] == [("topic_deleted", "Topic new was deleted")]
+
+
+def test_first_members_of_a_group_that_came_later_are_an_event(figures):
+    figures.take_members("a", "idle", frozenset({"c1"}))
+    assert figures.events() == [], "who was there before is no change"
+    figures.take_tables("a", {"T": TopicRow(1, 1, 6)}, frozenset({"idle", "new"}))
+    figures.take_members("a", "new", frozenset({"c2"}))
+    assert [event.subject for event in figures.events()] == ["new"]
+
+
+def test_owners_are_not_known_but_nobody_is(figures):
+    figures.catalog()
+    assert ints(figures.snapshot().positions["owner"]) == [-1, -1]
+    figures.take_members("a", "g", frozenset({"c1"}))
+    assert ints(figures.snapshot().positions["owner"]) == [-2, -2]
+
+
+def test_disk_and_latency_are_those_of_the_worst_broker(figures):
+    capacity = "Total : 100.0 GiB, Free : 40.0 GiB."
+    figures.take_runtime("a", {"putLatency99": "2.50", "commitLogDiskRatio": "0.6", "commitLogDirCapacity": capacity})
+    assert "put_p99_ms" not in figures.snapshot().totals
+    figures.take_runtime("b", {"putLatency99": "1", "commitLogDiskRatio": "0.2", "commitLogDirCapacity": capacity})
+    totals = figures.snapshot().totals
+    assert (totals["put_p99_ms"], totals["disk_total_bytes"]) == (2.5, 100 * 2**30)
+    assert totals["disk_used_bytes"] == pytest.approx(60 * 2**30)
+    figures.take_runtime("b", {"putLatency99": "none", "commitLogDiskRatio": "0.2"})
+    assert not figures.snapshot().totals.keys() & {"put_p99_ms", "disk_total_bytes", "disk_used_bytes"}
+
+
+def test_undecided_transactions_are_told_for_a_while_after_a_look(figures, clock):
+    figures.undecided_counted("a", 3, 1, unread=0)
+    assert "transactions_pending" not in figures.snapshot().totals, "nobody looked at the other broker"
+    figures.undecided_counted("b", 2, 0, unread=0)
+    assert (figures.snapshot().totals["transactions_pending"], figures.snapshot().totals["transactions_checking"]) == (5, 1)
+    clock.now_ms += 15_000
+    assert "transactions_pending" not in figures.snapshot().totals
