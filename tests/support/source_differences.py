@@ -135,7 +135,7 @@ DIFFERENCES = (
         "delay timers",
         "brokers list no timers",
         own=("No message waits for a time of its own.", r"\[button: Play a demo\]"),
-        told=("The waiting messages were not read.", f"not available on an attached cluster: the list of timers; {INSIDE}"),
+        told=("The waiting messages were not read.", f"not available on an attached cluster: the list of timers; {INSIDE}.*"),
         attached=(r"\[button: (Retry|Copy details)\]",),
         versions="5.*",
     ),
@@ -233,7 +233,7 @@ DIFFERENCES = (
         attached=(r".*",),
         told=(
             "The store was not read.",
-            f"not available on an attached cluster: the store from inside; {INSIDE}",
+            f"not available on an attached cluster: the store from inside; {INSIDE}.*",
             r"- broker-a \| <address> \| V\d_\d_\d \| 0 \| yes \| .*",
         ),
     ),
