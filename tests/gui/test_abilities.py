@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from broker_core.api import Ability
+from broker_core.api import Ability, Members
 from gui.broker_words import faults_text, reasons_text
 from gui.models.brokers import broker_rows
-from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.models.consumers import member_rows, position_rows, with_told_owners
+from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.views.action_dialog import cannot_reason
+from gui.views.clients.view import ClientsView
+from gui.views.consumers.columns import member_columns
 from gui.views.delay.view import DelayView
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.store.view import StoreView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.view import TransactionsView
+from monitoring.admin.clients import HeldQueue, read_running_info
 from monitoring.compose.delivery import When
+from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource, fake_state
 
 OLD = "broker a (V4_9_4) has no timers, only delay levels: they need 5.0 or later"
@@ -113,3 +119,52 @@ def test_reasons_are_told_in_the_language_of_the_window(chinese):
         "Broker a（V4_9_4）没有定时消息，只有延时级别：需要 5.0 或更高版本; 另有 Broker：2"
     )
     assert faults_text({"name server": FAULT}) == "NameServer: 已 12 秒无响应：cannot connect to h:1"
+
+
+def test_timers_of_a_broker_that_has_none_are_not_asked_for(show_page):
+    source = FakeSource(replace(state_with(timers=OLD), timers={}))
+    view = show_page(DelayView, source)
+    view.open({"show": "timers"})
+    assert view.waiting.grid.placeholder.text == OLD
+    assert "list_timers" not in [name for name, _arguments in source.asked]
+
+
+def test_lateness_of_a_cluster_is_not_told_instead_of_nothing_delivered(show_page):
+    state = state_with()
+    late = np.full_like(state.delays.late_p99_ms, np.nan)
+    view = show_page(DelayView, FakeSource(replace(state, delays=replace(state.delays, late_p99_ms=late), timers={})))
+    assert view.tiles["late"].accessibleDescription() == f"{UNKNOWN}  not told by the brokers"
+
+
+def test_connections_of_a_cluster_cannot_be_closed_and_dashes_stand_for_what_is_not_told(show_page, monkeypatch):
+    reason = "the protocol has no request that ends a connection"
+    page = fake_connections()
+    unknown = [-1] * len(page.side)
+    page = replace(page, bytes_in=unknown, requests=unknown, connected_ms=unknown, notice="Brokers tell of groups only.")
+    monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: page)
+    view = show_page(ClientsView, FakeSource(state_with(close_connections=reason)))
+    assert (view.close_button.isEnabled(), view.close_button.toolTip()) == (False, reason)
+    assert view.notice.text() == "Brokers tell of groups only."
+    known = dict(view.facts.pairs())
+    assert (known["Requests"], known["Bytes in"], known["Connected for"]) == (UNKNOWN, UNKNOWN, UNKNOWN)
+    dialog = view.ask_close()
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+
+
+def test_owners_that_brokers_do_not_tell_are_those_that_clients_tell():
+    state = state_with()
+    state = replace(state, position_owner=np.full_like(state.position_owner, -2))
+    rows = position_rows(state, "payment-settle")
+    assert {row.owner for row in rows} == {None}
+    first = rows[0]
+    queue = HeldQueue(first.topic, "a", first.queue_id, 0, 0, 0, 0, 0, is_locked=False, is_dropped=False)
+    infos = {"c9": replace(read_running_info("c9", b"{}"), queues=(queue, replace(queue, broker_name="moon")))}
+    owners = {(row.topic, row.queue_id): row.owner for row in with_told_owners(rows, state.catalog.brokers, infos)}
+    assert owners.pop((first.topic, first.queue_id)) == "c9"
+    assert set(owners.values()) == {None}
+    members = Members(["c9"], ["h:1"], ["JAVA"], ["V5"], [-1], [{}])
+    assert [row.queues for row in member_rows(members, rows, state.taken_ms)] == [-1]
+    shown = {column.key: column.text for column in member_columns(TimeZoneChoice(utc=True))}
+    (member,) = member_rows(members, rows, state.taken_ms)
+    assert (shown["queues"](member), shown["heartbeat"](member)) == (UNKNOWN, UNKNOWN)

@@ -348,7 +348,6 @@ DIFFERENCES = (
             r"- \w+ \| [\d.]+/s \| — \|",
             "—",
             r"[\d.]+ of <share>",
-            "— waiting",
             r"[\d.]+/s",
             "messages, all groups|.* by .*/s",
             "<number>",

@@ -164,7 +164,7 @@ class ClusterFigures:
         """Who is online in a group."""
         of = self.of(broker)
         before = self._members(group)
-        if before is None and of.topics and group not in of.groups_at_first:
+        if before is None and group in of.groups and group not in of.groups_at_first:
             # It came into being while it was watched: it had nobody then.
             before = frozenset()
         of.members[group] = members
