@@ -321,7 +321,7 @@ DIFFERENCES = (
             r"Embedded broker, up <age>",
             r"\[button: Play a demo\]",
             r"\[picture: Messages (in|out): .*\]",
-            r"peak .*",
+            r"(peak|fan-out) .*",
             r"[\d.]+|<number>|ms|/s",
             r"\[picture: Put latency p99: .*\]",
             r"p50 .*",
@@ -341,7 +341,7 @@ DIFFERENCES = (
         attached=(
             r"<address> broker, up <age>",
             r"\[picture: Messages (in|out): .*\]",
-            r"peak .*",
+            r"(peak|fan-out) .*",
             r"[\d.]+|<number>|/s|ms",
             r"\[picture: Put latency p99: .*\]",
             r"\[picture: Disk used: <share>\]",
@@ -358,7 +358,7 @@ DIFFERENCES = (
         "tail",
         "a tail asks brokers which queues grew",
         own=(r"\[picture: Arrivals .*\]",),
-        attached=(r"\[picture: Arrivals .*\]",),
+        attached=(r"\[picture: Arrivals .*\]", r"\[Arrivals .*\]"),
     ),
 )
 

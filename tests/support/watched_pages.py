@@ -33,7 +33,7 @@ from tests.support.page_portrait import comparable, portrait
 
 A = TypeVar("A")
 PATIENCE_S = 90.0
-PAGE_PATIENCE_S = 25.0
+PAGE_PATIENCE_S = 45.0
 """For a page to be as it is wanted."""
 TURN_MS = 20
 QUIET_TURNS = 25
