@@ -50,7 +50,7 @@ _TEXTS = KnownTexts(
     "access control of broker {broker} is off: it lets everybody in",
     "more brokers: {count}",
     "messages are sent in transactions through the embedded broker alone",
-    "the protocol lets only the producer of a transaction end it",
+    "brokers end a transaction for its producer, and the console does not act as one",
     "brokers check at times of their own, and the protocol has no request for it",
     "the protocol cannot change a message that waits",
     "the protocol has no request that ends a connection",

@@ -54,7 +54,7 @@ def portrait(page: QWidget) -> list[str]:
 
 def comparable(lines: list[str]) -> list[str]:
     """The same lines without what no two runs have alike: times, ages, sizes, shares, addresses and ids."""
-    found = []
+    found: list[str] = []
     for line in lines:
         for pattern, word in _VOLATILE:
             line = re.sub(pattern, word, line)  # noqa: PLW2901  one after the other

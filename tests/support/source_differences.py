@@ -173,8 +173,8 @@ DIFFERENCES = (
         "only producers can end a transaction",
         own=(r"\[button: (Commit|Roll back|Check now)…(, grey: )?\]",),
         told=(
-            r"\[button: Commit…, grey: the protocol lets only the producer of a transaction end it\]",
-            r"\[button: Roll back…, grey: the protocol lets only the producer of a transaction end it\]",
+            r"\[button: Commit…, grey: brokers end a transaction for its producer, and the console does not act as one\]",
+            r"\[button: Roll back…, grey: brokers end a transaction for its producer, and the console does not act as one\]",
             r"\[button: Check now…, grey: brokers check at times of their own, and the protocol has no request for it\]",
         ),
     ),

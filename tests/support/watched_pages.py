@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -190,7 +191,7 @@ class WatchedPages:
         for place in places():
             found[place.name or place.page_id] = self.see(place, accepts)
         for name, widget in self._one_by_one():
-            found[name] = self.settled(name, lambda widget=widget: widget, accepts)
+            found[name] = self.settled(name, partial(_same, widget), accepts)
         return found
 
     def see(self, place: Place, accepts: Accepts) -> Lines:
@@ -270,6 +271,10 @@ class WatchedPages:
         (found,) = answers
         assert isinstance(found, kind), found
         return found
+
+
+def _same(widget: QWidget) -> QWidget:
+    return widget
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _BROKERS_NAMED = 3
 
 OUTSIDE = {
     Ability.SEND_IN_TRANSACTION: "messages are sent in transactions through the embedded broker alone",
-    Ability.DECIDE_TRANSACTIONS: "the protocol lets only the producer of a transaction end it",
+    Ability.DECIDE_TRANSACTIONS: "brokers end a transaction for its producer, and the console does not act as one",
     Ability.CHECK_TRANSACTIONS: "brokers check at times of their own, and the protocol has no request for it",
     Ability.CHANGE_WAITING: "the protocol cannot change a message that waits",
     Ability.CLOSE_CONNECTIONS: "the protocol has no request that ends a connection",
