@@ -5,6 +5,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
+from spark_reports import datasource
 from spark_reports.datasource import source, task_sums
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
@@ -151,6 +152,7 @@ def test_every_key_can_be_summed_by(tmp_path):
 def test_a_python_without_numba_is_told_what_is_missing(monkeypatch):
     for name in ("task_sums", "kernels", "compiled"):
         monkeypatch.delitem(sys.modules, f"spark_reports.datasource.{name}", raising=False)
+        monkeypatch.delattr(datasource, name, raising=False)
     monkeypatch.setitem(sys.modules, "numba", None)
     schema = to_arrow_schema(sums("topic"), timezone="UTC")
     with pytest.raises(UsageError, match="lacks the package numba"):
