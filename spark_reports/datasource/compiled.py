@@ -147,7 +147,7 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 
 def _keep(making: Path, kept: Path) -> None:
-    """Put a folder that is whole in its place; those used longest ago go."""
+    """Put a folder that is whole in its place; those made longest ago go."""
     (making / _CHECKSUMS).write_text(json.dumps(_checksums(making)))
     if not is_whole(kept):
         shutil.rmtree(kept, ignore_errors=True)
