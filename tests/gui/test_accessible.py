@@ -12,7 +12,7 @@ from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
 from gui.plots.time_chart import TimeChart
 from gui.text import load_catalogue
 from gui.views.consumers.view import TABS as GROUP_TABS
-from gui.views.explanation import explained_chart, term_of
+from gui.views.explanation import ExplanationCard, explained_chart, term_of
 from gui.views.page import PageView
 from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
@@ -111,3 +111,16 @@ def test_the_sheet_says_the_keys_of_the_window_and_of_the_pages(window):  # noqa
     known = load_catalogue("zh")
     assert {text for title, keys in PAGE_KEYS for text in (title, *(one for one, _ in keys))} <= known.keys()
     sheet.deleteLater()
+
+
+def test_f1_says_what_the_keyboard_stands_on(window, qapp, qtbot):  # noqa: F811  the fixture
+    window.navigate("consumers")
+    qapp.processEvents()
+    page = window.area.current
+    window.activateWindow()
+    qtbot.waitUntil(lambda: qapp.activeWindow() is window)
+    page.group_grid.view.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    (card,) = page.findChildren(ExplanationCard)
+    assert card.words.startswith("Group\n")
+    card.close()
