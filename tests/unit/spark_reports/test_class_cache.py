@@ -3,6 +3,7 @@ import os
 import pytest
 
 from broker_core.errors import JavaError
+from spark_reports import class_cache
 from spark_reports.class_cache import ClassCache
 from spark_reports.java import find_java
 
@@ -34,4 +35,18 @@ def test_a_dump_that_fails_leaves_nothing_and_says_why(tmp_path):
     cache.path.with_suffix(".classes").touch()
     with pytest.raises(JavaError, match="no room"):
         cache.build()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_dump_that_takes_too_long_is_said_without_its_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(class_cache, "DUMP_TIMEOUT_S", 0.05)
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec sleep 600\n")
+    java.chmod(0o755)
+    cache = ClassCache(tmp_path / "cache", java)
+    cache.recording_options()
+    cache.path.with_suffix(".classes").touch()
+    with pytest.raises(JavaError, match="was not ready after 0 s") as told:
+        cache.build()
+    assert "-cp" not in str(told.value)
     assert list((tmp_path / "cache").iterdir()) == []
