@@ -42,8 +42,6 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_CONCURRENCY = 20
 BROADCASTING_NAME = "DEFAULT"
-LAST_COMMITS_MAX = 3
-"""How often the last offset of a queue is stored again at the end, where an older one took its place."""
 """Instance name of broadcasting consumers, so that their offsets are found again."""
 
 
@@ -215,8 +213,6 @@ class PushConsumer(OpenedClient):
         await self._services.close()
         await self._consuming.close()
         await self.commit()
-        if not self._broadcasting:
-            await self._hold_offsets()
         if self._locks is not None:
             await self._locks.unlock(self._process_queues)
         self._process_queues.clear()
@@ -320,23 +316,6 @@ class PushConsumer(OpenedClient):
         """Store the offsets that changed since the last time."""
         for process_queue in list(self._process_queues.values()):
             await self._commit(process_queue)
-
-    async def _hold_offsets(self) -> None:
-        """Look whether the last offsets stand, and store those again that do not.
-
-        Brokers serve pulls and commits on threads of their own, so the offset that came with an earlier pull may be stored
-        behind a later one; while a group consumes the next commit mends that, and now there is none.
-        """
-        try:
-            for process_queue in self._process_queues.values():
-                queue, offset = process_queue.queue, process_queue.committed_offset
-                for _try in range(LAST_COMMITS_MAX):
-                    stored = await self._offsets.read(queue)
-                    if offset is None or (stored is not None and stored >= offset):
-                        break
-                    await self._offsets.write(queue, offset, confirmed=True)
-        except (NetworkError, RemoteError, CodecError) as error:
-            logger.warning("whether the last offsets of group %s are stored is not known: %s", self.group, error)
 
     async def _commit(self, process_queue: ProcessQueue) -> None:
         offset = process_queue.committable_offset

@@ -256,28 +256,6 @@ def test_close_waits_for_the_listener_commits_and_leaves_the_group():
     play(scenario)
 
 
-def test_a_last_offset_that_an_older_one_replaced_is_stored_again():
-    async def scenario(peer):
-        done = []
-        peer.offsets["CG", "T", 0] = 0
-
-        def overtaken(_connection, command):
-            # An earlier pull is served behind the commit, on another thread of the broker, and stores what it brought.
-            peer.offsets["CG", "T", 0] = 0
-            return command.reply()
-
-        for _message in range(2):
-            peer.store("T", 0, b"x")
-        member = consumer(peer, collect(done), settings=config(commit_interval_ms=600_000))
-        await member.start()
-        await eventually(lambda: len(done) == 2)
-        peer.script[RequestCode.UPDATE_CONSUMER_OFFSET] = [overtaken]
-        await member.close()
-        assert peer.offsets["CG", "T", 0] == 2
-
-    play(scenario)
-
-
 def test_an_offset_that_does_not_exist_is_corrected_and_stored():
     async def scenario(peer):
         seen = []
