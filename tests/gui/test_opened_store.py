@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from gui.main_window.clusters import Clusters
 from gui.views.overview.view import OverviewView
 from gui.views.settings.connection_doctor import ConnectionDoctor
-from gui.views.settings.connections_panel import connection_columns
+from gui.views.settings.connection_rows import connection_columns, connection_rows
 from gui.views.welcome.view import WelcomeView
 from tests.support.fake_shop import READY
 from tests.support.fake_source import FakeSource
@@ -50,5 +51,6 @@ def test_the_doctor_tries_what_there_is(qapp, source):
 
 
 def test_the_list_of_connections_names_the_folder(source):
-    texts = {column.key: column.text(source) for column in connection_columns()}
+    (shown,) = connection_rows(source, Clusters(known=lambda: ()))
+    texts = {column.key: column.text(shown) for column in connection_columns()}
     assert (texts["address"], texts["state"]) == (OPENED.store_directory, "Opened")
