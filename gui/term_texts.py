@@ -1,7 +1,7 @@
-"""What each figure of the window is: every column, tile and chart once. Plain data; `gui.terms` finds a term and its origin.
+"""What each figure of the window is: every column, tile and chart once. Plain data; `gui.views.explanation` finds a term.
 
 Keys are English titles, as columns, tiles and lines of charts have them; before a slash stands the page where the title means
-something else, or ``chart`` for lines of charts.
+something else, or ``chart`` for lines of charts. ``PAGE/chart`` is for all lines of charts of a page, ``PAGE/*`` for all else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ TERMS: dict[str, Term] = {
         Origin.CONNECTIONS,
     ),
     "settings/Address": Term("The name servers of the connection, or the folder of the store.", Origin.SAVED),
+    "store/Address": Term("Where the broker, or the slave that is read in its place, is reached.", Origin.LIVE),
     "topic/Address": Term("Where clients reach this broker, as the name server tells them.", Origin.ROUTE),
     "Age": Term(
         "How long ago the half message was stored; of one that ended, from then to its decision.",
@@ -36,6 +37,7 @@ TERMS: dict[str, Term] = {
         Origin.LIVE,
         unit="bytes",
     ),
+    "store/Answers": Term("Whether the broker answers; where it does not, why and for how long.", Origin.LIVE),
     "Before": Term("The action before which the offsets were saved.", Origin.SAVED),
     "Behind": Term(
         "Age of the oldest message that the group has not consumed: the store time of the message at its offset, against now.",
@@ -52,6 +54,7 @@ TERMS: dict[str, Term] = {
         Origin.MESSAGE,
     ),
     "Broker": Term("Name of the broker in the route of the topic.", Origin.ROUTE),
+    "store/Broker": Term("Name of the broker, as the name server tells it.", Origin.LIVE),
     "Broker offset": Term("The end of the queue: the offset that the next message gets.", Origin.LIVE, unit="offset"),
     "Bytes": Term("Size of the body as it is stored, compressed or not.", Origin.MESSAGE, unit="bytes"),
     "Bytes in": Term(
@@ -64,7 +67,14 @@ TERMS: dict[str, Term] = {
         Origin.CONNECTIONS,
         unit="bytes/s",
     ),
+    "store/Cannot": Term("What the broker cannot do; its tool tip says why.", Origin.LIVE),
     "Change": Term("Robust slope of the lag over the last three minutes; positive: it grows.", Origin.LIVE, unit="messages/s"),
+    "consumers/chart": Term(
+        "What is chosen above it, of the group or of each queue: messages not consumed, age of the oldest of them, "
+        "or messages taken, mean over 4 s.",
+        Origin.HISTORY,
+        unit="messages, s or messages/s",
+    ),
     "Checks": Term(
         "How often the producer was asked, of how often it is asked at most before the transaction is given up.",
         Origin.TRANSACTIONS,
@@ -187,7 +197,7 @@ TERMS: dict[str, Term] = {
         unit="ms",
     ),
     "Level": Term("Number of the delay level, from 1.", Origin.LIVE),
-    "Made": Term("When the report was made.", Origin.RESULTS),
+    "reports/Made": Term("When the report was made.", Origin.RESULTS),
     "Max offset": Term("The offset that the next message gets: one past the newest message.", Origin.LIVE, unit="offset"),
     "Members": Term("Clients of the group that are connected now.", Origin.LIVE),
     "Messages": Term("Messages that the queue still holds: max offset less min offset.", Origin.LIVE, unit="messages"),
@@ -270,8 +280,12 @@ TERMS: dict[str, Term] = {
     "Range": Term("From the first to the last message that the index file covers.", Origin.STORE),
     "Read queues": Term("Queues of the topic on this broker that consumers read.", Origin.ROUTE),
     "Real topic": Term("The topic that the message will be in when it is readable.", Origin.MESSAGE),
-    "Report": Term("Which report of the catalogue it is.", Origin.RESULTS),
+    "reports/Report": Term("Which report of the catalogue it is.", Origin.RESULTS),
     "Req /s": Term("Requests of all kinds over the connection since the look before.", Origin.CONNECTIONS, unit="requests/s"),
+    "reports/*": Term(
+        "A figure of the result, from what the report read when it was made; the report says what it counts.",
+        Origin.RESULTS,
+    ),
     "reports/Result": Term("Whether the report was made, and from all that was asked for.", Origin.RESULTS),
     "settings/Result": Term("Whether the step worked, and why not.", Origin.PROBE),
     "Retained span": Term(
@@ -289,6 +303,10 @@ TERMS: dict[str, Term] = {
     "Saved": Term("When the offsets were saved.", Origin.SAVED),
     "Setting": Term("Key of the setting, as in broker.conf.", Origin.SETTINGS),
     "Share": Term("Share of all connections that clients of this language and version have.", Origin.CONNECTIONS, unit="%"),
+    "store/Slaves": Term(
+        "How many slaves the broker has, and how far the one that is furthest behind is behind, where that is known.",
+        Origin.LIVE,
+    ),
     "overview/Size": Term(
         "Mean body of the messages written to the topic since the broker was started. Not known of an attached cluster.",
         Origin.LIVE,
@@ -327,6 +345,7 @@ TERMS: dict[str, Term] = {
     "Value": Term("The value as it is stored; masked where a rule says so.", Origin.MESSAGE),
     "broker_settings/Value": Term("The value with which the broker works now.", Origin.SETTINGS),
     "Version": Term("Language and version that the client told in its heartbeat.", Origin.CONNECTIONS),
+    "store/Version": Term("Version of RocketMQ that the broker tells.", Origin.LIVE),
     "Waits": Term("How long the message waits in a delay level before this attempt.", Origin.RETRIES, unit="time"),
     "What": Term("The kind of event.", Origin.EVENTS),
     "What changed": Term("Which client got or lost which queues.", Origin.EVENTS),
@@ -409,7 +428,6 @@ TERMS: dict[str, Term] = {
     "chart/p99": Term("Time in which all but one of a hundred puts of 10 s were stored.", Origin.HISTORY, unit="ms"),
     "chart/Sync": Term("The longest sync of the log to the disk in 10 s.", Origin.HISTORY, unit="ms"),
     "chart/Value": Term("The series that the rule watches, with its threshold.", Origin.HISTORY),
-    "chart/Queue": Term("Lag of the group in one queue.", Origin.HISTORY, unit="messages"),
     "Message flow": Term(
         "What producers sent, where it waits and what became of it. Rates are means over the last 4 s, from the "
         "ends of the queues, each message once: a delayed or half message counts when it is sent, not again when it"

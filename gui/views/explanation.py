@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gui.views.page import PageView
 
 CHART = "chart"
-_ANY_LINE = "chart/Queue"
-"""For lines that are named after a queue."""
 WIDTH, MARGIN = 420, 14
 """Of the card, px."""
 _LIVE = (Origin.LIVE, Origin.HISTORY, Origin.CONFIG)
@@ -42,22 +40,25 @@ class Explained:
 
 def term_of(page_id: str, title: str) -> Term | None:
     """What a title stands for on a page."""
-    return TERMS.get(f"{page_id}/{title}") or TERMS.get(title)
+    return TERMS.get(f"{page_id}/{title}") or TERMS.get(f"{page_id}/*") or TERMS.get(title)
 
 
 def explained_column(page_id: str, grid: DataGrid[object], place: int) -> Explained | None:
     """A column of a table; None for one without a title."""
     columns = grid.model.columns
     title = columns[place].title if 0 <= place < len(columns) else ""
-    term = term_of(page_id, title)
+    term = term_of(page_id, title) if title else None
     return None if term is None else Explained(((title, term),), grid.read_ms)
 
 
-def explained_chart(chart: TimeChart) -> Explained | None:
-    """The lines of a chart; None while it has none."""
+def explained_chart(page_id: str, chart: TimeChart) -> Explained | None:
+    """The lines of a chart of a page; None while it has none that are known."""
+    of_page = TERMS.get(f"{page_id}/{CHART}") or TERMS.get(f"{page_id}/*")
     known: dict[Term, str] = {}
     for line in chart.series:
-        known.setdefault(TERMS.get(f"{CHART}/{line.title}", TERMS[_ANY_LINE]), line.title)
+        term = of_page or TERMS.get(f"{CHART}/{line.title}")
+        if term is not None:
+            known.setdefault(term, line.title)
     return Explained(tuple((title, term) for term, title in known.items())) if known else None
 
 
@@ -77,7 +78,7 @@ def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None)
             term = term_of(page_id, title)
             return None if term is None else Explained(((title, term),))
         if isinstance(widget, TimeChart):
-            return explained_chart(widget)
+            return explained_chart(page_id, widget)
         widget = widget.parentWidget()
     return None
 
@@ -148,7 +149,7 @@ def age_words(explained: Explained, page: PageView) -> str:
     if at_ms < 0 and explained.terms[-1][1].origin in _LIVE and state is not None:
         at_ms = state.taken_ms
     if at_ms < 0:
-        return tr("It was read when the page was filled; Refresh (F5) reads it anew.")
+        return tr("Not noted here: the origin says how often it is read. Refresh (F5) reads it anew.")
     return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=times.seconds(at_ms))
 
 

@@ -55,7 +55,7 @@ def unexplained(page: PageView) -> list[str]:
     """Columns, tiles and charts of a page that do not say what they are."""
     titles = {column.title for grid in page.findChildren(DataGrid) for column in grid.model.columns if column.title}
     titles |= {part.property(TERM) for part in page.findChildren(QWidget) if part.property(TERM)}
-    charts = [chart for chart in page.findChildren(TimeChart) if chart.series and explained_chart(chart) is None]
+    charts = [chart for chart in page.findChildren(TimeChart) if chart.series and explained_chart(page.page_id, chart) is None]
     return sorted(title for title in titles if term_of(page.page_id, title) is None) + [str(chart) for chart in charts]
 
 

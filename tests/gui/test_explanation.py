@@ -7,13 +7,16 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
 from broker_core.api import StoreError
+from gui.plots.chart_series import ChartSeries
+from gui.plots.time_chart import TimeChart
 from gui.term_origins import Origin
 from gui.term_texts import TERMS
-from gui.text import load_catalogue
+from gui.text import TimeZoneChoice, load_catalogue
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.view import ConsumersView
-from gui.views.explanation import ExplanationCard, explained_at, explained_column, term_of
+from gui.views.explanation import ExplanationCard, explained_at, explained_chart, explained_column, term_of
 from gui.views.overview.view import OverviewView
+from gui.views.store.brokers_panel import broker_columns
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
 
@@ -31,6 +34,24 @@ def test_every_origin_is_that_of_some_term():
 def test_a_title_that_means_something_else_on_a_page_has_a_term_there():
     assert term_of("store", "Behind") is not term_of("consumers", "Behind") is not None
     assert term_of("store", "No such column") is None
+
+
+def test_brokers_of_an_attached_cluster_are_explained_as_brokers():
+    terms = [term_of("store", column.title) for column in broker_columns()]
+    assert None not in terms
+    assert {term.origin for term in terms} == {Origin.LIVE}
+
+
+def test_what_a_report_and_a_group_draw_is_not_taken_for_a_figure_of_another_page(theme, qtbot):
+    chart = TimeChart(theme, TimeZoneChoice(), (ChartSeries("lag", "Lag"), ChartSeries("0", "orders 0")))
+    qtbot.addWidget(chart)
+    for page, origin, unit in (("reports", Origin.RESULTS, ""), ("consumers", Origin.HISTORY, "messages, s or messages/s")):
+        ((_title, term),) = explained_chart(page, chart).terms
+        assert (term.origin, term.unit) == (origin, unit)
+    ((title, _term),) = explained_chart("overview", chart).terms
+    assert title == "Lag", "a line that nobody knows is left out"
+    assert term_of("reports", "Topic").origin is Origin.RESULTS
+    assert term_of("reports", "Report").text.startswith("Which report")
 
 
 def test_a_column_is_explained_by_key_with_its_unit_and_age(show_page):
