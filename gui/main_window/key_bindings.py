@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from gui.operations.actions import Action, ActionRegistry
+
+_MODIFIERS = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
+"""Shift is none of them: it is how some keyboards write ``?``."""
 
 
 class KeyBindings(QObject):
@@ -31,6 +34,8 @@ class KeyBindings(QObject):
 
         Such a key acts only when the focused widget has no use for it, so it is no `QAction`.
         """
+        if event.modifiers() & _MODIFIERS:
+            return False
         for action in self._registry.actions():
             if is_plain_key(action.shortcut) and (
                 event.text() == action.shortcut or QKeySequence(event.key()) == QKeySequence(action.shortcut)

@@ -16,7 +16,7 @@ KEYS_GROUP = "keys"
 _NEEDED = (
     "Tab", "Shift+Tab", "Return", "Enter", "Esc", "Backspace", "Up", "Down", "Left", "Right", "Home", "End", "PgUp", "PgDown",
 )  # fmt: skip
-"""Keys that move the focus and the selection, or end a dialog."""
+"""Keys that move the focus and the selection, or end a dialog; with Shift they extend the selection."""
 _OF_FIELDS = ("Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X", "Ctrl+Z", "Ctrl+Y")
 _MODIFIERS = ("Ctrl", "Shift", "Alt", "Meta", "AltGr")
 
@@ -93,7 +93,7 @@ class KeyChoices:
 
 def _needed_elsewhere(wanted: str) -> str:
     """Why a key belongs to lists, fields or the focus; empty where it does not."""
-    if wanted in map(standard, _NEEDED):
+    if wanted.removeprefix("Shift+") in map(standard, _NEEDED):
         return tr("{key} is needed to move within the window, and is not given away.", key=shown(wanted))
     for title, keys in PAGE_KEYS:
         for text, taken in keys:

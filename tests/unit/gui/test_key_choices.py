@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QEvent, QObject, QSettings, Qt
+from PySide6.QtGui import QKeyEvent
 
-from gui.main_window.key_bindings import is_plain_key
+from gui.main_window.key_bindings import KeyBindings, is_plain_key
 from gui.main_window.key_choices import KEYS_GROUP, KeyChoices
 from gui.operations.actions import Action, ActionRegistry
 
@@ -65,6 +66,7 @@ def test_a_key_that_is_taken_is_refused_with_who_has_it(registry, settings):
     ("key", "says"),
     [
         ("Tab", "to move within the window"),
+        ("Shift+Down", "to move within the window"),
         ("Ctrl+C", "Copy rows"),
         ("Ctrl+V", "text fields"),
         ("M", "Browse messages"),
@@ -96,3 +98,20 @@ def test_what_somebody_wrote_into_the_settings_harms_nothing(registry, settings)
 
 def test_a_key_that_a_field_would_take_as_text_is_plain():
     assert [key for key in ("?", "+", "Space", "F5", "Ctrl++", "Ctrl+K", "") if is_plain_key(key)] == ["?", "+", "Space"]
+
+
+@pytest.mark.parametrize(
+    ("modifier", "text", "runs"),
+    [
+        (Qt.KeyboardModifier.NoModifier, "j", True),
+        (Qt.KeyboardModifier.ShiftModifier, "J", True),
+        (Qt.KeyboardModifier.ControlModifier, "\n", False),
+        (Qt.KeyboardModifier.AltModifier, "j", False),
+    ],
+)
+def test_a_plain_key_runs_its_action_without_a_modifier_alone(qapp, registry, modifier, text, runs):
+    ran = []
+    registry.add(Action("a.jump", "Jump", lambda: ran.append(True), shortcut="J"))
+    parent = QObject()
+    assert KeyBindings(registry, parent).plain_key(QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_J, modifier, text)) is runs
+    assert bool(ran) is runs
