@@ -16,6 +16,7 @@ from gui.links import LinkError, link_to, place_of
 from gui.main_window.places import Place
 from gui.main_window.services import text_list, whole_number
 from gui.views.page_names import COLUMNS_GROUP
+from gui.widgets.column_presets import PRESETS_END
 
 if TYPE_CHECKING:
     from gui.main_window.navigation import Navigation
@@ -94,9 +95,15 @@ def save(window: MainWindow, settings: QSettings, group: str = "") -> None:
 
 
 def forget(settings: QSettings, group: str = "") -> None:
-    """Drop what is remembered of the layout, also how pages were divided and which columns their tables have."""
-    for part in (f"{group}layout", "splitters", COLUMNS_GROUP):
+    """Drop what is remembered of the layout, also how pages were divided and which columns their tables have.
+
+    Sets of columns that the user kept under names stay: they are chosen and forgotten by name.
+    """
+    for part in (f"{group}layout", "splitters"):
         settings.remove(part)
+    for place in settings.allKeys():
+        if place.startswith(f"{COLUMNS_GROUP}/") and not place.endswith(PRESETS_END):
+            settings.remove(place)
 
 
 def _known(settings: QSettings, group: str = "") -> bool:

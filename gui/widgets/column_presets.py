@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 PRESETS_MAX = 20
 NAME_CHARACTERS_MAX = 60
-_KEY_END = "-presets"
+PRESETS_END = "-presets"
+"""Of the keys under which they are kept."""
 
 
 class ColumnPresets:
@@ -23,7 +24,7 @@ class ColumnPresets:
 
     def __init__(self, memory: ColumnMemory, key: str) -> None:
         self._memory = memory
-        self._key = key + _KEY_END
+        self._key = key + PRESETS_END
 
     @property
     def known(self) -> dict[str, str]:

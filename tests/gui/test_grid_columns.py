@@ -94,6 +94,17 @@ def test_sets_of_columns_are_kept_under_names_and_chosen(make_view):
     assert shown(again) == made, "forgetting the name changes no table"
 
 
+def test_sets_with_names_outlast_a_reset_of_the_layout(make_view):
+    view = make_view(FakeSource())
+    view.grid.columns.show_column("size", shown=False)
+    view.grid.columns.save_preset("Traffic")
+    layout.forget(view.context.settings)
+    again = make_view(FakeSource()).grid
+    assert "size" in shown(again)
+    again.columns.choose_preset("Traffic")
+    assert "size" not in shown(again)
+
+
 def test_a_set_of_columns_as_at_first_can_be_kept_too(make_view):
     grid = make_view(FakeSource()).grid
     first = shown(grid)
