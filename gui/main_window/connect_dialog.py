@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import shiboken6
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
@@ -29,6 +31,7 @@ class ConnectDialog(QDialog):
         theme: Of the list of hops.
         shown: What the fields say first; None: nothing.
         secrets: Keeps and finds secrets; None where nothing is kept, nor tried.
+        taken: Name servers of other connections → their names; they are refused, as one would replace the other.
         probe: Tries the way; given by tests.
 
     Signals:
@@ -44,10 +47,12 @@ class ConnectDialog(QDialog):
         *,
         shown: Cluster | None = None,
         secrets: SecretDesk | None = None,
+        taken: Mapping[str, str] | None = None,
         probe: ConnectionProbe | None = None,
     ) -> None:
         super().__init__(parent)
         self._secrets = secrets
+        self._taken = taken or {}
         self._key_store: str | None = None
         """Its name, empty for none; None while it is looked for."""
         self._is_busy = False
@@ -136,11 +141,15 @@ class ConnectDialog(QDialog):
         self._check()
 
     def _check(self) -> None:
-        fault = self.fields.fault()
+        fault = self.fields.fault() or self._taken_fault()
         self.fault.setText(fault or self.fields.warning())
         self.go.setEnabled(not fault and not self._is_busy)
         self.test.setEnabled(self.probe.is_running or (not fault and not self._is_busy))
         self.test.setText(tr("Stop the test") if self.probe.is_running else tr("Test"))
+
+    def _taken_fault(self) -> str:
+        name = self._taken.get(self.fields.cluster().address)
+        return tr("“{name}” has these name servers already.", name=name) if name else ""
 
     def _set_busy(self, is_busy: bool) -> None:
         self._is_busy = is_busy

@@ -165,7 +165,9 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     """Let the user change a connection that is not shown, without going there."""
     from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  as above
 
-    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets)
+    others = [one for one in clusters.known() if one.kind == ATTACHED and one.address != cluster.address]
+    taken = {one.address: one.name for one in others}
+    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, taken=taken)
     dialog.setWindowTitle(tr("Change a connection"))
     dialog.heading.setText(tr("Change a connection"))
     dialog.beside.hide()

@@ -336,6 +336,10 @@ def test_a_connection_that_is_not_shown_is_tested(connections, known):
     connections.list.select_key(known.attached.place)
     connections.test_button.click()
     assert "No secret key is kept" in connections.fault.text
+    connections.list.select_key(known.store.place)
+    assert connections.fault.text == "", "it is not the fault of what is selected now"
+    connections.list.select_key(known.attached.place)
+    assert "No secret key is kept" in connections.fault.text
 
 
 def test_a_connection_is_deleted_after_a_question(connections, known):
@@ -357,3 +361,16 @@ def test_a_connection_is_changed_without_going_there(connections, known):
     dialog.go.click()
     (asked,) = known.asked
     assert (asked[0], asked[1].title, asked[1].address) == ("keep Staging", "Pre-production", "mq.test:9876")
+
+
+def test_a_connection_does_not_take_the_name_servers_of_another(connections, known):
+    known.clusters.append(Cluster(ATTACHED, "other.test:9876", title="Live"))
+    connections.list.select_key(known.attached.place)
+    connections.change_button.click()
+    (dialog,) = connections.window().findChildren(ConnectDialog)
+    dialog.fields.address.setText(" other.test:9876")
+    assert dialog.fault.text() == "“Live” has these name servers already."
+    assert not dialog.go.isEnabled()
+    dialog.fields.address.setText("mq.test:9876")
+    assert dialog.go.isEnabled(), "its own are no others"
+    dialog.reject()

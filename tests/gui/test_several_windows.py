@@ -155,6 +155,31 @@ def test_a_start_shows_the_connection_that_it_or_its_link_names(tmp_path):
         shown(connection="moon")
 
 
+def test_connections_that_are_not_shown_are_changed_and_deleted(console, tmp_path, qtbot):
+    other = Cluster(EMBEDDED, "/data/other")
+    keep(tmp_path, HOME, STAGE, other, PROD)
+    made = console(find_key_store=lambda: None)
+    made.secrets._store.keep(STAGE.address, {"ann": "hidden"})
+    beside = [one for one in made._known_clusters() if one not in (made._shown, HOME)]
+    assert beside == [STAGE, other, PROD]
+    moved = replace(STAGE, address="t:9876", title="Moved")
+    made.keep(STAGE, moved)
+    assert [one for one in made._known_clusters() if one not in (made._shown, HOME)] == [moved, other, PROD]
+    qtbot.waitUntil(lambda: not made.secrets._store.read(STAGE.address), timeout=WAIT_MS)
+    renamed = replace(moved, title="Renamed")
+    made.secrets._store.keep(moved.address, {"ann": "hidden"})
+    made.keep(moved, renamed)
+    assert made.secrets._store.read(moved.address) == {"ann": "hidden"}
+    keep(tmp_path, HOME, other, PROD)
+    made.settings.sync()
+    made.keep(renamed, moved)
+    assert moved in made._known_clusters(), "another window dropped it meanwhile"
+    made.forget(other)
+    assert other not in made._known_clusters()
+    made.forget(PROD)
+    qtbot.waitUntil(lambda: PROD not in made._known_clusters(), timeout=WAIT_MS)
+
+
 def test_a_connection_whose_secret_is_gone_is_told_and_tried_again(console, tmp_path, qtbot):
     keep(tmp_path, Cluster(ATTACHED, "127.0.0.1:1", access_key="ann"))
     made = console(connection="127.0.0.1:1", find_key_store=lambda: None)

@@ -193,7 +193,8 @@ class ConnectionsPanel(QWidget):
 
     def _not_tested(self, cluster: Cluster, fault: str) -> None:
         if isValid(self) and self._tested == cluster.place:
-            self.fault.set(tr("{hop} does not answer", hop=cluster.name), fault)
+            self.probe.fault = fault
+            self._show_hops()  # nothing of it while another one is selected
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
