@@ -13,6 +13,8 @@ from gui.operations.queries import BackgroundCall, LatestQuery, _Work
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
 from tests.support.fake_source import FakePending
 
+WAIT_MS = 60_000
+
 
 def test_only_the_latest_question_is_answered(qapp):
     owner = QObject()
@@ -112,18 +114,20 @@ def test_what_a_call_knew_is_let_go_here_though_whoever_asked_has_gone(qtbot):
 def test_calls_that_have_ended_leave_nothing(qtbot):
     told: list[object] = []
     asked = 100
+    of_others = [one for one in gc.get_objects() if type(one) is _Work]
     call = BackgroundCall()
     call.done.connect(told.append)
     for number in range(asked):
         call.start(partial(int, number))
-    qtbot.waitUntil(lambda: len(told) == asked)
+    qtbot.waitUntil(lambda: len(told) == asked, timeout=WAIT_MS)
 
     def nothing_is_left() -> bool:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         gc.collect()
-        return not any(type(one) is _Work for one in gc.get_objects())
+        works = [one for one in gc.get_objects() if type(one) is _Work]
+        return all(any(one is other for other in of_others) for one in works)
 
-    qtbot.waitUntil(nothing_is_left)
+    qtbot.waitUntil(nothing_is_left, timeout=WAIT_MS)
 
 
 def test_a_task_runs_ends_once_and_is_told(qtbot):
