@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
@@ -126,8 +127,9 @@ def kept_text(cluster: Cluster) -> str:
     return f"{_SCHEME}{cluster.address}{'?' if question else ''}{question}"
 
 
+@lru_cache(maxsize=CONNECTIONS_MAX + STORES_MAX)
 def kept_cluster(text: str) -> Cluster:
-    """The cluster that a kept text means."""
+    """The cluster that a kept text means; remembered, as a list of connections asks for all of them with all figures."""
     if not text.startswith(_SCHEME):
         return Cluster(EMBEDDED, text)
     address, _mark, question = text.removeprefix(_SCHEME).partition("?")
