@@ -40,7 +40,10 @@ class Origin(Enum):
         "The delay queue of the level or the timer log, read as a page of 200 at most, again every two seconds "
         "while something moves."
     )
-    LANES = "The delay queues, one level after the other; a picture is kept for a sixtieth of the delay of its level."
+    LANES = (
+        "The delay queues, one level after the other; a picture is kept for a sixtieth of the delay of its level, 3 s at "
+        "least and 30 s at most."
+    )
     RETRIES = "The delay queues of the broker, looked through for retries every five seconds, up to 1,000 of each level."
     LETTERS = (
         "The dead letter topic of the group: its ends with the live figures, its oldest and recent ones looked up every 30 s."

@@ -153,12 +153,12 @@ TERMS: dict[str, Term] = {
         Origin.LIVE,
     ),
     "Heartbeat": Term(
-        "How long ago the client told that it lives; clients do so every 30 s.",
+        "How long ago the client told that it lives; clients do so every 30 s. Attached clusters do not tell it.",
         Origin.CLIENTS_OF_GROUP,
         unit="time",
     ),
     "clients/Heartbeat": Term(
-        "How long ago the client told that it lives; clients do so every 30 s.",
+        "How long ago the client told that it lives; clients do so every 30 s. Attached clusters do not tell it.",
         Origin.CONNECTIONS,
         unit="time",
     ),
@@ -261,7 +261,11 @@ TERMS: dict[str, Term] = {
         Origin.LIVE,
         unit="messages/s",
     ),
-    "Owner": Term("The client that the queue is assigned to now. Attached clusters do not tell it.", Origin.LIVE),
+    "Owner": Term(
+        "The client that the queue is assigned to now. Brokers of an attached cluster do not tell it: there it is the "
+        "client that says so itself.",
+        Origin.LIVE,
+    ),
     "Pending": Term("Messages that wait in the level: end of its queue less what was delivered.", Origin.LIVE, unit="messages"),
     "Permission": Term("What clients may do with the queues of the topic on this broker.", Origin.ROUTE),
     "Positions": Term("Consumer positions that are committed together with the messages.", Origin.ATOMIC),
