@@ -158,7 +158,7 @@ TERMS: dict[str, Term] = {
         unit="time",
     ),
     "clients/Heartbeat": Term(
-        "How long ago the client told that it lives; clients do so every 30 s. Attached clusters do not tell it.",
+        "How long ago the client told that it lives; clients do so every 30 s. Attached clusters tell it of producers alone.",
         Origin.CONNECTIONS,
         unit="time",
     ),
