@@ -11,9 +11,11 @@ The rows and their types are the same; which way they came, a report does not se
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,8 +89,11 @@ class RowsHere:
 
     def _lay_down(self, path: Path, reader: DataSourceReader, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
         messages = 0
-        with pq.ParquetWriter(path, schema, compression="none", write_statistics=False) as writer:
-            for done, batches in enumerate(_side_by_side(reader, parts), start=1):
+        with (
+            pq.ParquetWriter(path, schema, compression="none", write_statistics=False) as writer,
+            contextlib.closing(_side_by_side(reader, parts)) as read,  # a cancelled report leaves no thread at work
+        ):
+            for done, batches in enumerate(read, start=1):
                 for batch in batches:
                     writer.write_batch(batch)
                     messages += _messages(batch)
@@ -115,10 +120,19 @@ def rows_here(session: Session, plan: Plan | None, progress: Progress) -> Iterat
         yield RowsHere(Path(folder), progress)
 
 
-def _side_by_side(reader: DataSourceReader, parts: Sequence[InputPartition]) -> Iterator[list[pa.RecordBatch]]:
+def _side_by_side(reader: DataSourceReader, parts: Sequence[InputPartition]) -> Generator[list[pa.RecordBatch], None, None]:
     """The batches of each partition, in order."""
+    is_over = threading.Event()
+
+    def read(part: InputPartition) -> list[pa.RecordBatch]:
+        return list(itertools.takewhile(lambda _: not is_over.is_set(), reader.read(part)))
+
     if len(parts) == 1:
-        yield list(reader.read(parts[0]))
+        yield read(parts[0])
         return
     with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS_MAX), thread_name_prefix="rows-here") as threads:
-        yield from threads.map(lambda part: list(reader.read(part)), parts)
+        try:
+            yield from threads.map(read, parts)
+        finally:
+            is_over.set()  # a cancelled report does not wait for the rest of a partition
+            threads.shutdown(cancel_futures=True)

@@ -99,7 +99,7 @@ def _by_task(
     from spark_reports.datasource.source import read_sums  # noqa: PLC0415  as above
 
     is_over = threading.Event()
-    # numpy and Arrow let other threads work while they do.
+    # Compiled code and Arrow let other threads work while they do.
     with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS_MAX), thread_name_prefix="log-sums") as threads:
         try:
             yield from threads.map(

@@ -1,9 +1,18 @@
 """Rows that the report process reads itself; what Spark makes of them is in tests/spark."""
 
+import threading
+import time
+from types import SimpleNamespace
+
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
 
 from broker_core.errors import ReportError
+from spark_reports import here
+from spark_reports.cancel import Interrupt
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, columns
 from spark_reports.datasource.source import OUTSIDE_RANGE, StoreReader
@@ -53,8 +62,8 @@ def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_pat
     source, schema = reader
     told = Told()
     parts = source.partitions()
-    here = RowsHere(tmp_path, told)
-    found = [pq.read_table(here.frame(FakeSpark(), source, parts, schema)).to_pylist() for _ in range(2)]
+    rows = RowsHere(tmp_path, told)
+    found = [pq.read_table(rows.frame(FakeSpark(), source, parts, schema)).to_pylist() for _ in range(2)]
     assert found[0] == found[1]
     messages = [row for row in found[0] if row["skipped_reason"] is None]
     assert [row["body_bytes"] for row in messages] == list(range(10, 60))
@@ -68,3 +77,36 @@ def test_a_folder_without_room_is_said(reader, tmp_path):
     source, schema = reader
     with pytest.raises(ReportError, match=r"the rows of the report cannot be kept in .*gone.*TMPDIR"):
         RowsHere(tmp_path / "gone").frame(FakeSpark(), source, source.partitions(), schema)
+
+
+class EndlessReader:
+    """Its first partition is one batch; the others go on, for a minute, until nobody asks for more."""
+
+    def __init__(self, schema):
+        self.batch = pa.RecordBatch.from_pylist([{"number": 1}], schema=schema)
+        self.began, self.ran_out = threading.Event(), threading.Event()
+
+    def read(self, part):
+        yield self.batch
+        if part:
+            self.began.set()
+            end = time.monotonic() + 60
+            while time.monotonic() < end:
+                yield self.batch
+            self.ran_out.set()
+
+
+def test_a_cancelled_report_does_not_wait_for_what_is_still_read(tmp_path, monkeypatch):
+    schema = StructType([StructField("number", LongType())])
+    reader = EndlessReader(to_arrow_schema(schema))
+    monkeypatch.setattr(here, "os", SimpleNamespace(cpu_count=lambda: 2))
+
+    def cancelled(_batch):
+        assert reader.began.wait(60)
+        raise Interrupt
+
+    monkeypatch.setattr(here, "_messages", cancelled)
+    with pytest.raises(Interrupt):
+        RowsHere(tmp_path).frame(FakeSpark(), reader, range(20), schema)
+    assert not reader.ran_out.is_set()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rows-here")]
