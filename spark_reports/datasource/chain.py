@@ -16,6 +16,8 @@ from broker_core.store.layout import scan_records
 
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""
+_PIECE_BYTES = 64 << 20
+"""Followed at a time: a signal waits for the end of compiled code, which on a slow disk takes its time."""
 TAIL_LOOKS = 3
 TAIL_PAUSE_S = 0.02
 
@@ -39,10 +41,19 @@ def _followed(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split
     """The same, and the start of the last record; -1: there is none."""
     from spark_reports.datasource import kernels  # noqa: PLC0415  numba, which who only finds files does not need
 
-    room = np.empty(max(0, limit - start) // split_bytes + 1, dtype=np.int64)
     data = np.frombuffer(buffer, dtype=np.uint8)
-    count, end, last, _ = kernels.follow(data, base_offset, start, limit, split_bytes, room)
-    return [start, *room[:count].tolist()], end, last
+    room = np.empty(min(max(0, limit - start), _PIECE_BYTES) // split_bytes + 1, dtype=np.int64)
+    borders, position, last = [start], start, -1
+    while position < limit:
+        stop = min(limit, position + _PIECE_BYTES)
+        count, reached, last_of_piece, _ = kernels.follow(
+            data, base_offset, position, stop, limit, borders[-1] + split_bytes, split_bytes, room
+        )
+        borders += room[:count].tolist()
+        if reached == position:
+            break
+        position, last = reached, last_of_piece
+    return borders, position, last
 
 
 def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:

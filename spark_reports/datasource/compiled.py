@@ -96,7 +96,8 @@ class Compiler:
         self._before = _numba.CACHE_DIR
 
     def __enter__(self) -> Self:
-        with contextlib.suppress(OSError):  # an archive, no room, or no right to write: nothing is kept
+        # An archive, no room, no right to write, or a processor that LLVM does not know: nothing is kept.
+        with contextlib.suppress(OSError, RuntimeError):
             self._kept = self._folder / _identity(self._source)
             if not is_whole(self._kept):
                 self._folder.mkdir(parents=True, exist_ok=True)

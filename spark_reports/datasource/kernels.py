@@ -1,8 +1,8 @@
 """What is done for every record of a log: following the chain, and sums by group, in one pass over the mapped bytes.
 
 Compiled, as numpy's passes take five times as long (500 ns a record against 90); imported only where a log is read, as numba
-itself is 70 MiB and half a second. Compiled code does not check where it reads: each place is compared with
-the end of the bytes before it is read, whatever lengths a record names.
+itself is 70 MiB and half a second. Compiled code does not check where it reads: each place is compared with the end of the
+bytes before it is read, whatever lengths a record names.
 
     of a record    TOTALSIZE i32 | MAGICCODE i32 | BODYCRC i32 | QUEUEID i32 | FLAG i32 | QUEUEOFFSET i64 | PHYSICALOFFSET i64
                    SYSFLAG i32 | BORNTIMESTAMP i64 | born host 8 or 20 | STORETIMESTAMP i64 | store host 8 or 20
@@ -104,14 +104,18 @@ def _record(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int,
     return size, body_bytes, place, topic_bytes, properties_bytes
 
 
-def _follow(data: Bytes, base: int, start: int, limit: int, split_bytes: int, borders: Int64s) -> tuple[int, int, int, int]:  # noqa: PLR0917  compiled code takes no keywords
+def _follow(  # noqa: PLR0917  compiled code takes no keywords
+    data: Bytes, base: int, start: int, stop: int, limit: int, next_border: int, split_bytes: int, borders: Int64s
+) -> tuple[int, int, int, int]:
     """The chain of records from a place on, up to the first place where there is none.
 
     Args:
         data: The file.
         base: Physical offset of its first byte.
         start: Where to begin.
+        stop: Records that begin from here on are left out.
         limit: Where records end at most.
+        next_border: The first record from here on begins a part.
         split_bytes: Bytes from one border to the next, about.
         borders: Starts of parts are put here; has room for them.
 
@@ -119,8 +123,8 @@ def _follow(data: Bytes, base: int, start: int, limit: int, split_bytes: int, bo
         Borders, where the chain ends, where its last record starts (-1: there is none), and a sum without meaning.
     """
     limit = min(limit, len(data))
-    at, last, count, next_border, touched = start, -1, 0, start + split_bytes, 0
-    while at >= 0 and at + _LINK_BYTES <= limit:
+    at, last, count, touched = start, -1, 0, 0
+    while 0 <= at < stop and at + _LINK_BYTES <= limit:
         size, magic = _int32(data, at), _int32(data, at + 4)
         if size < _RECORD_BYTES_MIN or at + size > limit or magic not in (MAGIC_V1, MAGIC_V2):
             break
@@ -343,7 +347,7 @@ _READ = types.Array(uint8, 1, "C", readonly=True)
 _PLACES = types.Array(int64, 1, "C", readonly=True)
 
 with Compiler(Path(__file__)) as _compiler:
-    follow = _compiler.compiled(_follow, _READ, int64, int64, int64, int64, int64[::1])
+    follow = _compiler.compiled(_follow, _READ, *[int64] * 6, int64[::1])
     add_up = _compiler.compiled(
         _add_up,
         *(_READ, int64, int64, int64, _PLACES, boolean, int64, int64, int64, _READ, int64[:, ::1]),

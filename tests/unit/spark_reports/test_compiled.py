@@ -59,6 +59,15 @@ def test_without_a_folder_that_can_be_written_it_is_compiled_in_each_process(mod
     assert folder.read_text() == "a file"
 
 
+def test_on_a_processor_that_is_not_known_it_is_compiled_in_each_process(module, tmp_path, monkeypatch):
+    def unknown():
+        raise RuntimeError("failed to get the features of the processor")
+
+    monkeypatch.setattr(compiled.binding, "get_host_cpu_features", unknown)
+    assert module(tmp_path / "kept") == (42, 0)
+    assert not (tmp_path / "kept").exists()
+
+
 def test_a_disk_that_is_full_stops_nothing(module, tmp_path, monkeypatch):
     def refused(*_):
         raise OSError(28, "No space left on device")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_reports.datasource import kernels
+from spark_reports.datasource import chain, kernels
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
 from spark_reports.datasource.task_sums import TaskSums
@@ -176,17 +176,20 @@ def followed(data, start, limit, split_bytes):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(records, max_size=20), damages, st.integers(1, 3000), st.integers(-40, 40))
-def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_bytes, beyond):
+@given(
+    st.lists(records, max_size=20), damages, st.integers(1, 3000), st.integers(-40, 40), st.sampled_from([1, 100, 700, 1 << 20])
+)
+def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_bytes, beyond, piece_bytes):
     data = bytearray(log_of(fields))
     for share, what in damage:
         at = int(share * max(0, len(data) - 1))
         data[at : at + len(what)] = what[: len(data) - at]
     limit = max(0, len(data) + beyond)
-    room = np.empty(limit // split_bytes + 1, dtype=np.int64)
-    buffer = np.frombuffer(bytes(data) or b"\0", dtype=np.uint8)
-    count, end, last, _ = kernels.follow(buffer, BASE, 0, limit, split_bytes, room)
-    assert (room[:count].tolist(), end, last) == followed(bytes(data), 0, min(limit, len(data)), split_bytes)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(chain, "_PIECE_BYTES", piece_bytes)
+        found = chain._followed(bytes(data) or b"\0", BASE, 0, limit, split_bytes)
+    borders, end, last = followed(bytes(data), 0, min(limit, len(data)), split_bytes)
+    assert found == ([0, *borders], end, last)
 
 
 @pytest.mark.parametrize("queue", [0, 1])
