@@ -84,8 +84,9 @@ class RowsHere:
                 "or name another folder with TMPDIR.",
                 path=str(self._folder),
             ) from error
-        # One partition that says so: no grouping, join or window of it moves a row to another task.
-        return spark.read.schema(schema).parquet(str(path)).coalesce(1)
+        # Of this machine, whatever file system Spark's settings have for paths that name none. One partition that says so: no
+        # grouping, join or window of it moves a row to another task.
+        return spark.read.schema(schema).parquet(f"file:///{path.as_posix().lstrip('/')}").coalesce(1)
 
     def _lay_down(self, path: Path, reader: DataSourceReader, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
         messages = 0

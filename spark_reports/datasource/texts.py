@@ -1,6 +1,6 @@
 """Short texts that lie in a buffer, numbered: equal ones have one number, and each is looked at as a few words of 8 bytes.
 
-A log has millions of topics and tags and some hundred different ones. To cut each out and to compare them as texts takes four
+A log has millions of topics and some hundred different ones. To cut each out and to compare them as texts takes four
 times as long.
 """
 
@@ -28,7 +28,7 @@ class Numbered(NamedTuple):
 
     Attributes:
         numbers: One a row.
-        values: By number; the last one may be null.
+        values: By number.
     """
 
     numbers: Int64s

@@ -29,7 +29,8 @@ class FakeSpark:
         return self
 
     def parquet(self, path):
-        self.path = path
+        assert path.startswith("file:///")  # Spark may have another file system for paths that name none
+        self.path = path.removeprefix("file://")
         return self
 
     def coalesce(self, parts):
