@@ -108,6 +108,6 @@ def test_a_cancelled_report_does_not_wait_for_what_is_still_read(tmp_path, monke
 
     monkeypatch.setattr(here, "_messages", cancelled)
     with pytest.raises(Interrupt):
-        RowsHere(tmp_path).frame(FakeSpark(), reader, range(20), schema)
+        RowsHere(tmp_path).frame(FakeSpark(), reader, range(3), schema)
     assert not reader.ran_out.is_set()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rows-here")]
