@@ -125,7 +125,7 @@ class ClusterSearch:
     async def steps(self) -> AsyncGenerator[Step, None]:
         """Carry the search out; `outcome` is known afterwards."""
         is_finished = False
-        pulls = ParallelPulls(self._pulled, self._parts, self._places.address_of, self._gaps, pauses_s=self._retry_pauses_s)
+        pulls = ParallelPulls(self._pulled, self._parts, self._places.addresses, self._gaps, pauses_s=self._retry_pauses_s)
         try:
             async with aclosing(pulls.batches() if self._lookups is None else self._looked_up(self._lookups)) as batches:
                 async for answers in batches:

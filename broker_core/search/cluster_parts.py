@@ -86,15 +86,15 @@ class ClusterParts:
                 self._gaps.add(f"broker {data.broker_name} has no master now: its slave was read, which may lack the newest")
         return route
 
-    async def address_of(self, part: QueuePart) -> str:
-        """Where the broker of a part is now; where it was, while nobody knows better.
+    async def addresses(self) -> dict[str, str]:
+        """Broker name → where it is now, its master where there is one; nothing while no name server answers.
 
         A slave in its place has the same messages at the same offsets; what it lacks is told as missing at its end.
         """
         with contextlib.suppress(NetworkError, RemoteError, CodecError):
-            route = await self._admin.readable_route(part.queue.topic)
-            return route.address_of(part.queue.broker_name) or part.address
-        return part.address
+            brokers = await self._admin.registered_brokers()
+            return {name: addresses[min(addresses)] for name, addresses in brokers.items() if addresses}
+        return {}
 
     async def on_each_broker(
         self, topic: str, addresses: Mapping[str, str], ask: Callable[[str, str], Awaitable[None]]

@@ -60,8 +60,8 @@ class _Place:
 
 Pull = Callable[[QueuePart, int], Awaitable[tuple[list[bytes], int]]]
 """Pulls records of a part from an offset on, and gives the offset to go on at."""
-Find = Callable[[QueuePart], Awaitable[str]]
-"""Tells where the broker of a part is now."""
+Find = Callable[[], Awaitable[dict[str, str]]]
+"""Tells the address of each broker, by its name, that is known now."""
 Answers = list[tuple[str, list[bytes]]]
 """Names of brokers with the records of one pull each."""
 
@@ -72,7 +72,7 @@ class ParallelPulls:
     Args:
         pull: Asks a broker.
         parts: What to read.
-        find: Asks where a broker that was lost is now; another may have taken its master's place.
+        find: Asks where brokers are, before one that was lost is tried again; another may have taken its master's place.
         gaps: Told what could not be read.
         pauses_s: Before each further try of a broker that is lost, in seconds.
         at_once: Pulls under way at most.
@@ -131,12 +131,10 @@ class ParallelPulls:
 
     async def _find_again(self) -> None:
         """Learn where the brokers of what is left are now."""
-        known: dict[tuple[str, str], str] = {}
+        addresses = await self._find()
         for place in self._left:
-            key = place.part.queue.topic, place.part.queue.broker_name
-            if key not in known:
-                known[key] = await self._find(place.part)
-            place.part = replace(place.part, address=known[key])
+            address = addresses.get(place.part.queue.broker_name, place.part.address)
+            place.part = replace(place.part, address=address)
 
     async def _round(self) -> AsyncGenerator[Answers, None]:
         """Read everything but what is on brokers that are lost meanwhile; that is left."""

@@ -454,7 +454,31 @@ def test_a_broker_that_is_lost_is_gone_on_with_where_another_took_its_place():
     assert str(search.outcome) == "complete: 20 hits in 20 messages"
 
 
-def test_batches_grow_while_nothing_is_found():
+def test_brokers_are_looked_for_once_before_each_try():
+    admin = FakeAdmin()
+    admin.routes |= {"pay": Route("pay", (QueueData("a", 2, 2, 6),), admin.brokers)}
+    asked: list[int] = []
+
+    async def registered() -> dict[str, dict[int, str]]:
+        asked.append(len(admin.asked))
+        if len(asked) > 1:
+            raise NetworkError("no name server answers")
+        return admin.brokers
+
+    def pulled(_queue_id: int, _offset: int, _count: int) -> tuple[bytes, int]:
+        raise NetworkError(f"{ADDRESS} ended")
+
+    admin.registered_brokers = registered
+    admin.pulled = pulled
+    _found, search = searched(admin, "size > 0")
+    assert search.plan.startswith("scan of 4 queues in 2 topics")
+    assert len(asked) == 3, "when it began, and before each of two tries"
+    assert len(search.outcome.reasons) == 4
+
+
+def test_batches_grow_while_nothing_is_found(monkeypatch):
+    # However slow the machine is: answers wait for as many as are wanted.
+    monkeypatch.setattr("broker_core.search.parallel_pulls._GATHER_S", 3_600.0)
     admin = FakeAdmin()
     admin.pulled = lambda queue_id, offset, _count: (record(queue_id, offset), offset + 1)
 
