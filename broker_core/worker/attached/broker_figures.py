@@ -53,8 +53,13 @@ class BrokerFigures:
     """Since when it has none, in ms since the epoch; 0 while it has one."""
     master_log_end: int = -1
     """End of the commit log as its master told last; -1: none did."""
-    slave_log_ends: dict[str, int] = field(default_factory=dict)
-    """Address of a slave → end of its commit log; one that does not tell is missing."""
+    slave_lags: dict[str, int] = field(default_factory=dict)
+    """Address of a slave → bytes of the commit log that it was behind when it told; one that does not tell is missing.
+
+    Not its end: a master is asked more often, and what it took meanwhile would count as a lag.
+    """
+    is_runtime_former: bool = False
+    """Whether ``runtime`` is of another address than it is read at now."""
     uncounted_topics: set[str] = field(default_factory=set)
     """Topics that were not looked at since another address answers for it: a slave that is behind would grow to where its
     master was, and the same messages would be counted twice."""
@@ -65,25 +70,25 @@ class BrokerFigures:
         """Be found at a place, which may be another than before."""
         if self.place is not None and self.place.address != place.address:
             self.uncounted_topics = set(self.offsets)
-            self.positions_uncounted = True
+            self.positions_uncounted = self.is_runtime_former = True
         self.place = place
-        self.slave_log_ends = {address: end for address, end in self.slave_log_ends.items() if address in place.slaves}
+        self.slave_lags = {address: lag for address, lag in self.slave_lags.items() if address in place.slaves}
 
     @property
     def log_end(self) -> int:
         """End of the commit log that is read now; -1 unknown."""
         end = whole_number(self.runtime.get("commitLogMaxOffset"))
-        return -1 if end is None else end
+        return -1 if end is None or self.is_runtime_former else end
 
     @property
     def slave_lag_bytes(self) -> int:
         """How far the last of its slaves is behind its master, or was when the master told last; -1 unknown, or no slave."""
-        if self.place is None or self.master_log_end < 0:
+        if self.place is None:
             return -1
-        ends = [self.slave_log_ends.get(address, -1) for address in self.place.slaves]
         if not self.place.has_master:
-            ends = [self.log_end]
-        return max(self.master_log_end - min(ends), 0) if ends and min(ends) >= 0 else -1
+            return max(self.master_log_end - self.log_end, 0) if min(self.master_log_end, self.log_end) >= 0 else -1
+        lags = [self.slave_lags.get(address, -1) for address in self.place.slaves]
+        return max(lags) if lags and min(lags) >= 0 else -1
 
     def fault_without_master(self, now_ms: int) -> str:
         """What it means that it has no master now; empty while it has one."""

@@ -103,15 +103,15 @@ class ClusterFigures:
 
     def take_slave(self, broker: str, address: str, log_end: int | None) -> None:
         """End of the commit log of a slave; None where it does not tell."""
-        ends = self.of(broker).slave_log_ends
-        ends.pop(address, None)
-        if log_end is not None:
-            ends[address] = log_end
+        of = self.of(broker)
+        of.slave_lags.pop(address, None)
+        if log_end is not None and of.master_log_end >= 0:
+            of.slave_lags[address] = max(of.master_log_end - log_end, 0)
 
     def take_runtime(self, broker: str, runtime: dict[str, str]) -> None:
         """What a broker says of itself."""
         of = self.of(broker)
-        of.runtime = runtime
+        of.runtime, of.is_runtime_former = runtime, False
         if of.place is not None and of.place.has_master:
             of.master_log_end = of.log_end
         self._judge(broker)
@@ -164,8 +164,7 @@ class ClusterFigures:
         """Who is online in a group."""
         of = self.of(broker)
         before = self._members(group)
-        if before is None and group in of.groups and group not in of.groups_at_first:
-            # It came into being while it was watched: it had nobody then.
+        if before is None and self._came_later(group):
             before = frozenset()
         of.members[group] = members
         after = self._members(group)
@@ -173,6 +172,12 @@ class ClusterFigures:
             return
         changes = [f"+{client}" for client in sorted(after - before)] + [f"-{client}" for client in sorted(before - after)]
         self._tell("members_changed", f"Group {group} has {len(after)} members now: {', '.join(changes)}", group)
+
+    def _came_later(self, group: str) -> bool:
+        """Whether a group came into being while it was watched, with nobody in it, and nobody told of its members yet."""
+        brokers = self.brokers.values()
+        is_known = any(group in of.groups for of in brokers)
+        return is_known and not any(group in of.groups_at_first or group in of.members for of in brokers)
 
     def take_subscriptions(self, broker: str, group: str, wanted: dict[str, tuple[str, str]]) -> None:
         """What a group wants, by topic; nothing when it has no members. Of a broker that is lost the last word counts."""

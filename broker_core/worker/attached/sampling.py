@@ -1,6 +1,7 @@
 """Asks the brokers of a cluster for their figures, round after round, each broker on a task of its own.
 
     names        which brokers there are, every few seconds, from the name server
+    slaves       how far they are, as often (1 request each)
     each broker  all consumer offsets and its runtime figures (2 requests); every few rounds its topics, groups, settings and
                  producers (4 requests);
                  then queue offsets, members and ages as far as the budget goes: topics that a person asked about first, then
@@ -150,7 +151,11 @@ class Sampling:
 
     async def _watch_slaves(self) -> None:
         while True:
-            await self._ask_slaves()
+            try:
+                await self._ask_slaves()
+            except Exception:
+                # The root of a task, as above.
+                logger.exception("asking slaves failed")
             await asyncio.sleep(self._link.settings.tables_ms / 1000)
 
     async def _ask_slaves(self) -> None:

@@ -30,14 +30,15 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
         now_ms: ms since the epoch.
     """
     told = [of.runtime for of in brokers]
-    if any(of.is_lost or not of.runtime for of in brokers) or not told:
+    if any(of.is_lost or not of.runtime or of.is_runtime_former for of in brokers) or not told:
         return _half_totals(brokers, now_ms)
     totals = _store_totals(told)
     producers = [of.producers for of in brokers]
     if None not in producers:
         # Each is connected to several brokers.
         totals["producers"] = float(len(frozenset().union(*(found for found in producers if found))))
-    for name, key in _SUMS.items():
+    # A slave counts for itself: beside its master's count that would be a fall, and at its master's return a flood.
+    for name, key in _SUMS.items() if not any(of.no_master_ms for of in brokers) else ():
         numbers = [whole_number(runtime.get(key)) for runtime in told]
         if None not in numbers:
             totals[name] = float(sum(number for number in numbers if number is not None))

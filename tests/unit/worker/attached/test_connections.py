@@ -39,7 +39,9 @@ def broker():
     return made
 
 
-def test_members_of_groups_are_told_and_the_rest_is_unknown(broker):
+def test_members_of_groups_are_told_and_the_rest_is_unknown(broker, monkeypatch):
+    monkeypatch.setattr("broker_core.worker.attached.connections.KEPT_S", 3_600.0)
+
     async def scenario(cluster, queries):
         page = await queries.answer(ListConnections())
         rows = client_rows(page, ConnectionRates().add(page))

@@ -211,6 +211,8 @@ def test_a_slave_is_as_far_behind_as_its_log(figures):
     assert figures.snapshot().slave_lag_bytes == [600, -1]
     figures.take_slave("a", "h:3", None)
     assert figures.snapshot().slave_lag_bytes == [-1, -1]
+    # Its master took more since: of that its slaves were not asked.
+    figures.take_runtime("a", {"commitLogMaxOffset": "9000"})
     # One that the name server dropped is none of its slaves any more.
     figures.take_place(place(b0="h:1", b1="h:2"))
     assert figures.snapshot().slave_lag_bytes == [100, -1]
@@ -223,8 +225,7 @@ def test_a_broker_without_a_master_says_so_and_how_far_its_slave_is(figures, clo
     figures.take_place(place(b1="h:2"))
     clock.advance(3_000)
     wanted = "no master for 3 s: slave h:2 is read, nobody knows how far behind, and takes no messages or changes"
-    figures.take_runtime("a", {})
-    assert figures.snapshot().faults == {"a": wanted}
+    assert figures.snapshot().faults == {"a": wanted}, "what its master told is none of the slave's"
     figures.take_runtime("a", {"commitLogMaxOffset": "700"})
     figures.answered("a", "topic T: no body")
     assert (
@@ -253,6 +254,20 @@ def test_messages_are_not_counted_twice_when_a_slave_is_read_that_is_behind(figu
     assert (ints(snapshot.topics["put_messages"]), ints(snapshot.groups["got_messages"])) == ([1], [1, 0])
 
 
+def test_counts_of_a_slave_are_none_of_its_master_s(figures):
+    def told(where, put):
+        figures.take_place(place(**where))
+        before = figures.snapshot().totals
+        figures.take_runtime("a", {"putMessageTimesTotal": put})
+        return before.get("put_messages"), figures.snapshot().totals.get("put_messages")
+
+    figures.take_runtime("b", {"putMessageTimesTotal": "5"})
+    assert told({"b0": "h:1", "b1": "h:2"}, "1000") == (None, 1005)
+    assert told({"b1": "h:2"}, "0") == (None, None)
+    # Its count is another's until it told its own again.
+    assert told({"b0": "h:1", "b1": "h:2"}, "1001") == (None, 1006)
+
+
 def test_topics_that_come_and_go_are_events(figures):
     figures.take_tables("a", {"T": TopicRow(1, 1, 6), "new": TopicRow(1, 1, 6)}, frozenset({"idle"}))
     figures.take_tables("b", {"T": TopicRow(1, 1, 6), "new": TopicRow(1, 1, 6)}, frozenset({"idle"}))
@@ -269,6 +284,23 @@ def test_first_members_of_a_group_that_came_later_are_an_event(figures):
     figures.take_tables("a", {"T": TopicRow(1, 1, 6)}, frozenset({"idle", "new"}))
     figures.take_members("a", "new", frozenset({"c2"}))
     assert [event.subject for event in figures.events()] == ["new"]
+
+
+def test_members_of_a_group_that_another_broker_had_before_are_no_event(clock):
+    figures = ClusterFigures(BrokerNumbers(), clock=clock)
+    for broker, groups in (("a", {"g"}), ("b", ()), ("b", {"g"})):
+        figures.take_tables(broker, {"T": TopicRow(1, 1, 6)}, frozenset(groups))
+    figures.take_members("b", "g", frozenset({"c1"}))
+    assert figures.events() == []
+
+
+def test_members_that_a_lost_broker_told_are_told_once(figures):
+    for broker in ("a", "b"):
+        figures.take_tables(broker, {"T": TopicRow(1, 1, 6)}, frozenset({"idle", "new"}))
+    figures.take_members("a", "new", frozenset({"c2"}))
+    figures.lost("a", "gone")
+    figures.take_members("b", "new", frozenset({"c2"}))
+    assert [event.kind for event in figures.events()] == ["members_changed", "broker_lost"]
 
 
 def test_owners_are_not_known_but_nobody_is(figures):
