@@ -88,20 +88,19 @@ def places() -> list[Place]:
 class WatchedPages:
     """A console, and what is done with it. On the GUI thread."""
 
-    def __init__(self, application: QApplication, folder: Path, name_server: str, *, cluster: Cluster | None = None) -> None:
+    def __init__(self, application: QApplication, folder: Path, name_server: str) -> None:
         """Make the window.
 
         Args:
             application: Qt's.
             folder: Where everything is kept.
             name_server: Of the cluster to attach to; empty: the window runs a broker itself.
-            cluster: How it is attached, if otherwise than by its name server alone.
         """
         settings_file = folder / "window.ini"
         connection = ""
         if name_server:
             connection = "Watched"
-            kept = cluster or Cluster(ATTACHED, name_server, title=connection)
+            kept = Cluster(ATTACHED, name_server, title=connection)
             settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
             settings.setValue(STORES_KEY, [kept_text(kept)])
             settings.sync()
@@ -278,12 +277,10 @@ def _same(widget: QWidget) -> QWidget:
 
 
 @contextmanager
-def watching(
-    application: QApplication, folder: Path, name_server: str = "", *, cluster: Cluster | None = None
-) -> Iterator[WatchedPages]:
+def watching(application: QApplication, folder: Path, name_server: str = "") -> Iterator[WatchedPages]:
     """A window with the traffic in its cluster, for the time of a block."""
     with ClientThread() as clients:
-        watched = WatchedPages(application, folder, name_server, cluster=cluster)
+        watched = WatchedPages(application, folder, name_server)
         try:
             watched.start()
             watched.send_traffic(clients)
