@@ -28,6 +28,7 @@ class BesideRow(QWidget):
         super().__init__()
         self._parts = parts
         self.is_turned = False
+        self._has_width = False
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(Size.GAP)
@@ -44,12 +45,13 @@ class BesideRow(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._has_width = True
         self._turn()
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:
-            # A part has other bounds, e.g. in another language.
+        if event.type() == QEvent.Type.LayoutRequest and self._has_width:
+            # A part has other bounds, e.g. in another language. Before the first width it would turn and turn back.
             self._turn()
         return done
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from gui.theme.tokens import Size
 from gui.widgets.beside_row import WIDE_AGAIN, BesideRow
@@ -46,3 +47,19 @@ def test_it_may_be_as_narrow_as_two_parts_and_says_how_high_it_must_be(row):
     assert (least.width(), least.height()) == (300 + 200 + Size.GAP, 150)
     row.resize(least.width(), 400)
     assert row.minimumSizeHint().height() == 150 + Size.GAP + 120
+
+
+def test_it_is_not_turned_before_it_was_given_a_width(qtbot):
+    page = QWidget()
+    qtbot.addWidget(page)
+    page.resize(1_000, 400)
+    parts = [QWidget() for _ in range(3)]
+    for part in parts:
+        part.setMinimumSize(300, 100)  # more than a widget is wide before it is laid out
+    made, told = BesideRow(*((part, 1) for part in parts)), []
+    made.turned.connect(told.append)
+    QVBoxLayout(page).addWidget(made)
+    QApplication.sendEvent(made, QEvent(QEvent.Type.LayoutRequest))
+    assert told == []
+    page.show()
+    assert (made.is_turned, told) == (False, [])

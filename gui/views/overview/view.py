@@ -49,8 +49,8 @@ class OverviewView(PageView):
         self.flow = FlowScene(theme.tokens)
         self.flow.setProperty(TERM, "Message flow")
         self._flow_panel = Panel(" ")
-        self._panels = LaterPart(self._make_panels, fill=self._fill_panels)
-        self._tables = LaterPart(self._make_tables, turns=4)  # the charts are filled in the third
+        self._panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
+        self._tables = LaterPart(self._make_tables, turns=6)
         self._tables.setFixedHeight(TABLES_HEIGHT)
         self._build()
         self._connect()
