@@ -24,6 +24,7 @@ from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, Line, label
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
 from monitoring.lag import SPAN_MS, Forecast, Outlook, forecast
 from monitoring.series import History
@@ -86,23 +87,21 @@ class LagPanel(Panel):
         self._zoom_lines: HistoryLines | None = None
         self._chart_title = label(role="panel-title")
         self._chart_note = label(role="caption")
-        self.chart = TimeChart(
-            context.theme, context.times, (ChartSeries(LAG, "Lag", State.WARNING, fill=True),), value_text=count_text
-        )
-        self.chart.leave_out_legend()
-        ChartReading(self.chart, context)
-        self.brush = Brush(self.chart, context.theme)
-        self._rule = RuleLine(self.chart, context)
+        self._rule: RuleLine | None = None
+        self._chart = LaterPart(self._make_chart, fill=self._chart_made, turns=3)
         self._build()
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
-        for brush in (self.brush, self.by_queue):
-            brush.chosen.connect(self.zoom)
-            brush.cleared.connect(self.show_whole)
+        self._connect_brush(self.by_queue)
         self.by_queue.arrived.connect(self._draw)
         context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
         self.retranslate()
+
+    @property
+    def chart(self) -> TimeChart:
+        """The lag in all."""
+        return self._chart.widget
 
     @property
     def forecast(self) -> Forecast:
@@ -169,7 +168,7 @@ class LagPanel(Panel):
             self.parts.set_text(key, tr(text))
         self.whole_button.setText(tr("Whole range"))
         self._chart_note.setText(tr("recorded here once a second"))
-        self.chart.setToolTip(tr("Drag to look at a stretch, double click to go back"))
+        self._chart.setToolTip(tr("Drag to look at a stretch, double click to go back"))
         self._choose(self.switch.current)
         self._show_facts()
 
@@ -193,10 +192,10 @@ class LagPanel(Panel):
         self.content.addLayout(facts)
         self.content.addWidget(Line())
         self.content.addLayout(head)
-        self.content.addWidget(self.chart, 1)
+        self.content.addWidget(self._chart, 1)
         self.content.addWidget(self.by_queue, 1)
         self.by_queue.hide()
-        self.chart.setMinimumHeight(130)
+        self._chart.setMinimumHeight(130)
 
     # ---- facts -----------------------------------------------------------------------------------------------------
 
@@ -225,13 +224,32 @@ class LagPanel(Panel):
 
     # ---- chart -----------------------------------------------------------------------------------------------------
 
+    def _make_chart(self) -> TimeChart:
+        context, lines = self._context, (ChartSeries(LAG, "Lag", State.WARNING, fill=True),)
+        chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
+        chart.leave_out_legend()
+        ChartReading(chart, context)
+        self._connect_brush(Brush(chart, context.theme))
+        self._rule = RuleLine(chart, context)
+        return chart
+
+    def _chart_made(self, chart: TimeChart) -> None:
+        QWidget.setTabOrder(self.parts, chart.plot)
+        self._choose(self.switch.current)
+
+    def _connect_brush(self, brush: Brush | QueueLines) -> None:
+        brush.chosen.connect(self.zoom)
+        brush.cleared.connect(self.show_whole)
+
     def _choose(self, key: str) -> None:
         titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Consumed, messages/s"}
         self._chart_title.setText(tr(titles[key]))
-        self.chart.setAccessibleName(tr(titles[key]))
         by_queue = self._is_by_queue
         self.by_queue.setVisible(by_queue)
-        self.chart.setVisible(not by_queue)
+        self._chart.setVisible(not by_queue)
+        if self._chart.made is not None:
+            self._chart.made.setAccessibleName(tr(titles[key]))
+            self._chart.made.setVisible(not by_queue)
         # Where a group reads how fast is not recorded by queue.
         self.parts.setEnabled(key != RATE)
         self._draw()
@@ -247,6 +265,9 @@ class LagPanel(Panel):
             measure = MEASURES[self.switch.current]
             self.by_queue.draw(measure.series, measure.factor, (from_ms, to_ms), chart_marks(events, from_ms, to_ms))
             return
+        chart, rule = self._chart.made, self._rule
+        if chart is None or rule is None:
+            return
         measure = MEASURES[self.switch.current]
         empty = np.zeros(0)
         name, x, y = "", empty, empty
@@ -256,10 +277,10 @@ class LagPanel(Panel):
         wants_ahead = self.switch.current == LAG and not self.is_zoomed and self._context.time_range.between is None
         ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
-        self.chart.set_marks(chart_marks(events, from_ms, to_ms))
-        self.chart.show_forecast(ahead)
-        self.chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000 if ahead is None else ahead.x[-1])
-        self._rule.show(name, measure.factor)
+        chart.set_marks(chart_marks(events, from_ms, to_ms))
+        chart.show_forecast(ahead)
+        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000 if ahead is None else ahead.x[-1])
+        rule.show(name, measure.factor)
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast as far as it goes, and at most as far as the chart has room for it."""
