@@ -138,7 +138,7 @@ class MessageDetailPane(Panel):
         self.tabs.addTab(self.body, "")
         self.tabs.addTab(self.property_grid, "")
         self.tabs.addTab(self._record_page(), "")
-        self.tabs.setStyleSheet("QTabWidget::tab-bar { left: 12px; }")
+        self.tabs.setProperty("role", "indented")  # a sheet of its own would be applied again with each parent
         foot = QHBoxLayout()
         foot.setContentsMargins(12, 8, 12, 10)
         foot.setSpacing(6)
