@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -69,6 +70,17 @@ def test_lag_by_queue_has_a_line_for_each_of_the_worst_and_one_for_the_others(ma
     assert view.lag.chart.isHidden()
     assert [series.title for series in chart.series] == ["Queue 6", "Queue 5", "Queue 2", "Queue 7", "Queue 4", "The others"]
     assert chart.last_value("others") == pytest.approx(3 * chart.last_value("0"))
+
+
+def test_the_chart_of_the_lag_comes_by_itself_where_it_was_and_keeps_its_place_for_the_keyboard(make_view, qtbot):
+    view = make_view(FakeSource())
+    qtbot.waitUntil(lambda: view.lag._chart.made is not None)
+    qtbot.waitUntil(lambda: not math.isnan(view.lag.chart.last_value("lag")))
+    assert view.lag.chart.isVisible()
+    after = view.lag.parts._buttons[BY_QUEUE].nextInFocusChain()
+    while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
+        after = after.nextInFocusChain()
+    assert after is view.lag.chart.plot
 
 
 def test_the_heat_map_has_a_row_for_each_queue(make_view):

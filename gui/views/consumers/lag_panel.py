@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import EventMarks, HistoryLines
@@ -234,7 +234,8 @@ class LagPanel(Panel):
         return chart
 
     def _chart_made(self, chart: TimeChart) -> None:
-        QWidget.setTabOrder(self.parts, chart.plot)
+        # Made later, it would be the last stop of the window for the keyboard.
+        QWidget.setTabOrder(self.parts.findChildren(QPushButton)[-1], chart.plot)
         self._choose(self.switch.current)
 
     def _connect_brush(self, brush: Brush | QueueLines) -> None:
