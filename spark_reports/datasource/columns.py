@@ -38,6 +38,8 @@ _KIND_OF_TOPIC = {
     "TRANS_CHECK_MAX_TIME_TOPIC": "given_up",
     "RMQ_SYS_TRACE_TOPIC": "trace",
 }
+TIME_MS_MAX = ((1 << 63) - 1) // 1000
+"""Columns count microseconds in 64 bits."""
 
 
 class RecordColumns:
@@ -229,8 +231,8 @@ class RecordColumns:
 
 
 def times_of(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
-    """A column of times from epoch milliseconds."""
-    return pa.array(milliseconds * 1000).cast(pa.timestamp("us", tz="UTC"))
+    """A column of times from epoch milliseconds; by damage out of its bounds, one is the first or the last of all."""
+    return pa.array(np.clip(milliseconds, -TIME_MS_MAX, TIME_MS_MAX) * 1000).cast(pa.timestamp("us", tz="UTC"))
 
 
 def kinds(topic: pa.Array, *, committed: pa.Array, ordered: pa.Array, delivered: pa.Array) -> pa.Array:
