@@ -256,6 +256,28 @@ def _row_of(data: Bytes, keys: Int64s, spans: Int64s, slots: Int32s, groups: Int
     return int(row)
 
 
+@inlined
+def _hash_of(data: Bytes, keys: Int64s, spans: Int64s) -> int:
+    """A number made of all that a record is grouped by."""
+    mixed = np.uint64(keys[MINUTE]) * _MIX ^ np.uint64(keys[QUEUE] << 1 | keys[COMMITTED])
+    for text in range(len(spans) // 2):
+        mixed = _hash(data, spans[2 * text], spans[2 * text + 1], mixed)
+    return int(np.int64(mixed))
+
+
+@inlined
+def _count(groups: Int64s, row: int, size: int, body_bytes: int, store_ms: int) -> None:
+    """Add a record to the sums of its group."""
+    is_first = groups[row, MESSAGES] == 0
+    groups[row, MESSAGES] += 1
+    groups[row, BODY] += body_bytes
+    groups[row, STORED] += size
+    groups[row, BODY_MAX] = max(groups[row, BODY_MAX], body_bytes)
+    groups[row, STORED_MAX] = max(groups[row, STORED_MAX], size)
+    groups[row, FIRST] = store_ms if is_first else min(groups[row, FIRST], store_ms)
+    groups[row, LAST] = store_ms if is_first else max(groups[row, LAST], store_ms)
+
+
 def _add_up(  # noqa: PLR0917  compiled code takes no keywords
     data: Bytes,
     base: int,
@@ -322,22 +344,12 @@ def _add_up(  # noqa: PLR0917  compiled code takes no keywords
             spans[2 * HOST_TEXT] = at + _BORN_HOST
             spans[2 * HOST_TEXT + 1] = (16 if flags & _BORN_HOST_V6 else 4) if parts & BY_HOST else -1
             _find(data, at + size - properties_bytes, at + size, names, sought, spans)
-            mixed = np.uint64(keys[MINUTE]) * _MIX ^ np.uint64(keys[QUEUE] << 1 | keys[COMMITTED])
-            for text in range(len(spans) // 2):
-                mixed = _hash(data, spans[2 * text], spans[2 * text + 1], mixed)
-            keys[HASH] = np.int64(mixed)
+            keys[HASH] = _hash_of(data, keys, spans)
             row = _row_of(data, keys, spans, slots, groups, pool, counters)
             if row < 0:
                 counters[IS_FULL] = 1
                 break
-            is_first = groups[row, MESSAGES] == 0
-            groups[row, MESSAGES] += 1
-            groups[row, BODY] += body_bytes
-            groups[row, STORED] += size
-            groups[row, BODY_MAX] = max(groups[row, BODY_MAX], body_bytes)
-            groups[row, STORED_MAX] = max(groups[row, STORED_MAX], size)
-            groups[row, FIRST] = store_ms if is_first else min(groups[row, FIRST], store_ms)
-            groups[row, LAST] = store_ms if is_first else max(groups[row, LAST], store_ms)
+            _count(groups, row, size, body_bytes, store_ms)
         turn = turn + 1 if is_by_places else at + size
     counters[TOUCHED] = touched
     return turn
