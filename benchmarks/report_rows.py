@@ -2,10 +2,11 @@
 
     python -m benchmarks.report_rows [MESSAGES] [TURNS]
 
-The store is read by sums that the reader makes, as reports do that count by minute, from the planning on; and for comparison as
-rows, which are planned before, as the row tuples are. All run in one session, in turn; printed are medians of wall and of
-processor time (this process, Java and its Python workers) and their ratios. The row-tuple way would take minutes: it reads two
-parts of the log, 400,000 and 200,000 messages or so, and the line through them is drawn to the end of the log.
+The store is read by sums that the reader makes, as reports do that count by minute, from the planning on: in this process, as
+on a machine of one's own, and by Spark's workers, as on a cluster; and for comparison as rows, which are planned before, as the
+row tuples are. All run in one session, in turn; printed are medians of wall and of processor time (this process, Java and its
+Python workers) and their ratios. The row-tuple way would take minutes: it reads two parts of the log, 800,000 and 400,000
+messages or so in tasks that keep the cores busy, and the line through them is drawn to the end of the log.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from broker_core.store.layout import scan_records
 from spark_reports.datasource.log_files import mapped
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.datasource.schema import FORMAT, SUMS_BY, columns, sums
-from spark_reports.datasource.source import RocketMQStoreDataSource
+from spark_reports.datasource.source import RocketMQStoreDataSource, StoreReader
+from spark_reports.here import RowsHere
 from spark_reports.session import ReportSession, SparkOptions
 
 TURNS = 3
-ROW_TUPLES = (200_000, 400_000)
+ROW_TUPLES = (400_000, 800_000)
 SUMMED_BY = ("topic", "queue_id", "minute")
 WANTED = StructType([sums(*SUMMED_BY)[name] for name in (*SUMMED_BY, "messages", "body_bytes")])
 NAMES = ("topic", "queue_id", "store_time", "body_bytes")
@@ -129,18 +131,27 @@ def main() -> None:
         worked = time.process_time()
         plan = plan_read([store], cores=os.cpu_count())
         print(f"planning of rows, which the figures do not hold: {time.process_time() - worked:.2f} s of processor time")
-        heads = [head_of(plan, int(store_bytes * min(1.0, count / messages))) for count in ROW_TUPLES]
-        shares = [head.byte_count / plan.byte_count for head in heads]
+        small = plan_read([store])
+        heads = [head_of(small, int(store_bytes * min(1.0, count / messages))) for count in ROW_TUPLES]
+        shares = [head.byte_count / small.byte_count for head in heads]
         read = spark.read.format(FORMAT).schema(columns(*NAMES)).option("plan", plan.to_json())
 
-        def summed() -> DataFrame:
-            reader = spark.read.format(FORMAT).option(SUMS_BY, json.dumps(SUMMED_BY)).schema(WANTED)
-            return reader.option("plan", plan_read([store], cores=os.cpu_count(), for_sums=True).to_json()).load()
+        def options() -> dict[str, str]:
+            planned = plan_read([store], cores=os.cpu_count(), for_sums=True)
+            return {"plan": planned.to_json(), SUMS_BY: json.dumps(SUMMED_BY)}
+
+        def summed_here() -> DataFrame:
+            reader = StoreReader(options(), WANTED)
+            return RowsHere(Path(folder)).frame(spark, reader.read_while, reader.partitions(), WANTED)
+
+        def summed_by_workers() -> DataFrame:
+            return spark.read.format(FORMAT).options(**options()).schema(WANTED).load()
 
         # As many row groups as the store has tasks: Spark reads a group in one task.
         pq.write_table(read.load().toArrow(), parquet, row_group_size=-(-messages // len(plan.tasks)))
         ways: dict[str, Callable[[], int]] = {
-            "store": lambda: added_up(summed()),
+            "store": lambda: added_up(summed_here()),
+            "store, workers": lambda: added_up(summed_by_workers()),
             "store, rows": lambda: grouped(read.load()),
             "parquet": lambda: grouped(spark.read.parquet(str(parquet))),
             "some tuples": lambda: grouped(spark.read.format("row-tuples").option("plan", heads[0].to_json()).load()),
@@ -157,12 +168,13 @@ def main() -> None:
                     wall[name].append(time.perf_counter() - began)
                     work[name].append(processor_seconds() - worked)
         session.close()
-        assert groups["store"] == groups["store, rows"] == groups["parquet"]
+        assert groups["store"] == groups["store, workers"] == groups["store, rows"] == groups["parquet"]
         for label, times in (("wall", wall), ("processor", work)):
             medians = {name: statistics.median(values) for name, values in times.items()}
             tuples = extended(shares, medians["some tuples"], medians["more tuples"])
             print(
-                f"{label}: store {medians['store']:.2f} s, store as rows {medians['store, rows']:.2f} s, "
+                f"{label}: store {medians['store']:.2f} s, by workers {medians['store, workers']:.2f} s, "
+                f"as rows {medians['store, rows']:.2f} s, "
                 f"parquet {medians['parquet']:.2f} s, row tuples {tuples:.2f} s; "
                 f"parquet ÷ store {medians['parquet'] / medians['store']:.2f}, "
                 f"row tuples ÷ store {tuples / medians['store']:.1f}"

@@ -1,4 +1,4 @@
-"""Rows of small logs and histories, read by this process and laid down for Spark as Parquet.
+"""Rows of small logs and histories, and sums of any log, read by this process and laid down for Spark as Parquet.
 
 What Spark's own way costs is not reading: each read of a Python source asks a Python worker three times, each query of a
 report looks through what Spark keeps of the rows, and each grouping of some thousand rows is spread over tasks and gathered
@@ -15,7 +15,7 @@ import itertools
 import os
 import tempfile
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,11 +31,14 @@ from spark_reports.session import ReportSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.datasource import DataSourceReader, InputPartition
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
     from spark_reports.progress import Progress
     from spark_reports.run import Plan, Session
+
+    ReadWhile = Callable[[InputPartition, Callable[[], bool]], Iterator[pa.RecordBatch]]
+    """Gives the batches of a partition; asks at times whether they are still wanted."""
 
 BYTES_MAX = 96 << 20
 """Bytes of a log that are read here: some 300,000 messages. More are read as fast by Spark's workers, side by side."""
@@ -51,21 +54,22 @@ class RowsHere:
     Args:
         folder: Private; files stay in it until it is removed.
         progress: Told of each part of what is read first.
+        all_rows: Rows of the log are read here too, and not only sums, which are few and made by code that needs no process
+            of its own to use a core.
     """
 
-    def __init__(self, folder: Path, progress: Progress | None = None) -> None:
+    def __init__(self, folder: Path, progress: Progress | None = None, *, all_rows: bool = True) -> None:
         self._folder = folder
         self._progress = progress
+        self.all_rows = all_rows
         self._files = 0
 
-    def frame(
-        self, spark: SparkSession, reader: DataSourceReader, parts: Sequence[InputPartition], schema: StructType
-    ) -> DataFrame:
+    def frame(self, spark: SparkSession, read: ReadWhile, parts: Sequence[InputPartition], schema: StructType) -> DataFrame:
         """The rows that a reader of a Python source gives of its partitions.
 
         Args:
             spark: Session of the report.
-            reader: Reads Arrow batches; called in threads.
+            read: Gives the Arrow batches of a part while they are wanted; called in threads.
             parts: Of the reader.
             schema: Columns of the rows.
 
@@ -77,7 +81,7 @@ class RowsHere:
         self._files += 1
         path = self._folder / f"rows-{self._files}.parquet"
         try:
-            self._lay_down(path, reader, parts, to_arrow_schema(schema, timezone="UTC"))
+            self._lay_down(path, read, parts, to_arrow_schema(schema, timezone="UTC"))
         except OSError as error:
             raise ReportError(
                 f"the rows of the report cannot be kept in {self._folder}: {error.strerror or error}. Free some space there, "
@@ -88,13 +92,13 @@ class RowsHere:
         # grouping, join or window of it moves a row to another task.
         return spark.read.schema(schema).parquet(f"file:///{path.as_posix().lstrip('/')}").coalesce(1)
 
-    def _lay_down(self, path: Path, reader: DataSourceReader, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
+    def _lay_down(self, path: Path, read: ReadWhile, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
         messages = 0
         with (
             pq.ParquetWriter(path, schema, compression="none", write_statistics=False) as writer,
-            contextlib.closing(_side_by_side(reader, parts)) as read,  # a cancelled report leaves no thread at work
+            contextlib.closing(_side_by_side(read, parts)) as found,  # a cancelled report leaves no thread at work
         ):
-            for done, batches in enumerate(read, start=1):
+            for done, batches in enumerate(found, start=1):
                 for batch in batches:
                     writer.write_batch(batch)
                     messages += _messages(batch)
@@ -112,28 +116,27 @@ def _messages(batch: pa.RecordBatch) -> int:
 
 @contextlib.contextmanager
 def rows_here(session: Session, plan: Plan | None, progress: Progress) -> Iterator[RowsHere | None]:
-    """What reads the rows of a plan until the end of the block; None: they are many or none, or Spark runs elsewhere."""
-    small = isinstance(plan, ReadPlan) and plan.byte_count <= BYTES_MAX
-    if not small or not isinstance(session, ReportSession) or not session.is_local:
+    """What reads rows of a plan until the end of the block; None: there are none, or Spark runs elsewhere."""
+    if not isinstance(plan, ReadPlan) or not isinstance(session, ReportSession) or not session.is_local:
         yield None
         return
     with tempfile.TemporaryDirectory(dir=session.folder, prefix="rows-") as folder:
-        yield RowsHere(Path(folder), progress)
+        yield RowsHere(Path(folder), progress, all_rows=plan.byte_count <= BYTES_MAX)
 
 
-def _side_by_side(reader: DataSourceReader, parts: Sequence[InputPartition]) -> Generator[list[pa.RecordBatch], None, None]:
+def _side_by_side(read: ReadWhile, parts: Sequence[InputPartition]) -> Generator[list[pa.RecordBatch], None, None]:
     """The batches of each partition, in order."""
     is_over = threading.Event()
 
-    def read(part: InputPartition) -> list[pa.RecordBatch]:
-        return list(itertools.takewhile(lambda _: not is_over.is_set(), reader.read(part)))
+    def batches(part: InputPartition) -> list[pa.RecordBatch]:
+        return list(itertools.takewhile(lambda _: not is_over.is_set(), read(part, lambda: not is_over.is_set())))
 
     if len(parts) == 1:
-        yield read(parts[0])
+        yield batches(parts[0])
         return
     with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS_MAX), thread_name_prefix="rows-here") as threads:
         try:
-            yield from threads.map(read, parts)
+            yield from threads.map(batches, parts)
         finally:
             is_over.set()  # a cancelled report does not wait for the rest of a partition
             threads.shutdown(cancel_futures=True)

@@ -35,7 +35,7 @@ class Reading:
         prepared: Read these messages instead of the log.
         stores: Store directories, for the samples that lie in them.
         mask: What a query of a person's own must not see; other reports are masked when all is found.
-        here: Reads what is small in this process; None: Spark's workers read everything.
+        here: Reads what is small, and sums, in this process; None: Spark's workers read everything.
     """
 
     spark: SparkSession
@@ -64,7 +64,7 @@ class Reading:
             topics = () if topics_of == "all" else self.parameters.topics
             bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
             return records(self.spark, self.prepared, columns, bounds)
-        return self._load(self._options(topics_of, start), schema_of(*columns))
+        return self._load(self._options(topics_of, start), schema_of(*columns), self.rows_here)
 
     def sums(self, *keys: str) -> DataFrame | None:
         """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
@@ -78,7 +78,7 @@ class Reading:
         if self.prepared is not None:
             return None
         options = self._options("stored", self.parameters.from_ms)
-        return self._load(options | {SUMS_BY: json.dumps(keys)}, schema_of(*keys))
+        return self._load(options | {SUMS_BY: json.dumps(keys)}, schema_of(*keys), self.here)
 
     def _options(self, topics_of: TopicsOf, start: int | None) -> dict[str, str]:
         topics = () if topics_of == "all" else self.parameters.topics
@@ -89,17 +89,22 @@ class Reading:
         }
         return options | _bounds(from_ms=start, to_ms=self.parameters.to_ms)
 
-    def _load(self, options: dict[str, str], schema: StructType) -> DataFrame:
+    def _load(self, options: dict[str, str], schema: StructType, here: RowsHere | None) -> DataFrame:
         from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
 
         if isinstance(self.plan, ClusterPlan):
             return self.spark.read.format(CLUSTER_FORMAT).options(**options).schema(schema).load()
-        if self.here is not None:
+        if here is not None:
             from spark_reports.datasource.source import StoreReader  # noqa: PLC0415  as above
 
             reader = StoreReader(options, schema)
-            return self.here.frame(self.spark, reader, reader.partitions(), schema)
+            return here.frame(self.spark, reader.read_while, reader.partitions(), schema)
         return self.spark.read.format(FORMAT).options(**options).schema(schema).load()
+
+    @property
+    def rows_here(self) -> RowsHere | None:
+        """What reads rows of the log in this process; None: they are many, and Spark's workers read them."""
+        return self.here if self.here is not None and self.here.all_rows else None
 
     @property
     def has_history(self) -> bool:
@@ -125,7 +130,7 @@ class Reading:
             reader = SamplesReader(options, schema)
             parts = reader.partitions()
             if stretches(parts) <= STRETCHES_MAX:
-                return self.here.frame(self.spark, reader, parts, schema)
+                return self.here.frame(self.spark, lambda part, _is_wanted: reader.read(part), parts, schema)
         return self.spark.read.format(SAMPLES_FORMAT).options(**options).schema(schema).load()
 
 

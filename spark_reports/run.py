@@ -327,7 +327,8 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     queries: Mapping[str, DataFrame] = report.queries(reading)
     count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
     watched = None
-    if progress and session and reading.here is None:
+    by_this_process = (reading.here if hasattr(report, "KEYS") else reading.rows_here) is not None
+    if progress and session and not by_this_process:
         watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows)
     with watched or contextlib.nullcontext():
         tables = {name: query.toArrow() for name, query in queries.items()}

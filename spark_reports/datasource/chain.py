@@ -12,10 +12,12 @@ from zlib import crc32
 
 import numpy as np
 
-from broker_core.store.layout import scan_records
+from broker_core.store.layout import next_record, scan_records
 
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""
+SURE_RECORDS = 16
+"""So many records, one behind the other and each with its own place in it, lie in no body of a message by chance."""
 _PIECE_BYTES = 64 << 20
 """Followed at a time: a signal waits for the end of compiled code, which on a slow disk takes its time."""
 TAIL_LOOKS = 3
@@ -67,6 +69,26 @@ def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
 def _own_offset(buffer: mmap.mmap, start: int) -> int:
     offset: int = _LINK.unpack_from(buffer, start)[2]
     return offset
+
+
+def border_behind(buffer: mmap.mmap, base_offset: int, position: int) -> int | None:
+    """Where a file that is not followed from its start can be split: the first of `SURE_RECORDS` records from a position on.
+
+    Returns:
+        Start of the record; None: there is none near, or fewer follow.
+    """
+    border = _record_near(buffer, base_offset, position)
+    at = border
+    for _ in range(SURE_RECORDS - 1):
+        if at is None:
+            return None
+        behind = _first_end(buffer, at)
+        at = behind if _record_near(buffer, base_offset, behind) == behind else None
+    return None if at is None else border
+
+
+def _record_near(buffer: mmap.mmap, base_offset: int, position: int) -> int | None:
+    return next_record(np.frombuffer(buffer, dtype=np.uint8)[: position + RESYNC_BYTES], base_offset, position)
 
 
 def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:

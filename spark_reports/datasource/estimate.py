@@ -15,8 +15,6 @@ from spark_reports.datasource.segments import outside
 from spark_reports.java import heap_bytes_for
 
 SAMPLED_BYTES = 1 << 20
-_BLOCK_BYTES = 512
-"""Unit of ``st_blocks``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +63,9 @@ def estimate(
         left_out = outside(found, from_ms, to_ms)
         passed_over += len(left_out)
         files += [file for file in found if str(file.path) not in left_out]
-    byte_count = sum(map(_written_bytes, files))
+    byte_count = sum(file.written_bytes for file in files)
     mean = _mean_record_bytes(files)
     return Estimate(len(files), passed_over, byte_count, None if mean is None else round(byte_count / mean), memory_shortage())
-
-
-def _written_bytes(file: LogFile) -> int:
-    """Bytes of a file that have room on the disk: a broker makes files at their full size and fills them later."""
-    blocks: int | None = getattr(file.path.stat(), "st_blocks", None)
-    return file.size if blocks is None else min(file.size, blocks * _BLOCK_BYTES)
 
 
 def _mean_record_bytes(files: Sequence[LogFile]) -> float | None:

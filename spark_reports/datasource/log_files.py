@@ -16,14 +16,26 @@ from pathlib import Path
 from broker_core.errors import ForeignStoreError, StoreError, StorePermissionError, UsageError
 from broker_core.store.layout import commit_log_files, map_file, scan_records
 
+_BLOCK_BYTES = 512
+"""Unit of ``st_blocks``."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One log file: its path, physical offset of its first byte, and size in bytes."""
+    """One log file.
+
+    Args:
+        path: Where it is.
+        base: Physical offset of its first byte.
+        size: In bytes.
+        written_bytes: Those that have room on the disk, as far as the file system tells: a broker makes files at their full
+            size and fills them later.
+    """
 
     path: Path
     base: int
     size: int
+    written_bytes: int
 
 
 def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
@@ -41,7 +53,7 @@ def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
     require_store(root)
     try:
         _check(root, directories)
-        found = [LogFile(path, base, path.stat().st_size) for path, base in commit_log_files(root, directories)]
+        found = [_log_file(path, base) for path, base in commit_log_files(root, directories)]
         for file in found[-1:]:
             file.path.open("rb").close()
     except PermissionError as error:
@@ -51,6 +63,12 @@ def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
             path=str(root),
         ) from error
     return [file for file in found if file.size > 0]
+
+
+def _log_file(path: Path, base: int) -> LogFile:
+    found = path.stat()
+    blocks: int | None = getattr(found, "st_blocks", None)
+    return LogFile(path, base, found.st_size, found.st_size if blocks is None else min(found.st_size, blocks * _BLOCK_BYTES))
 
 
 def require_store(root: Path) -> None:

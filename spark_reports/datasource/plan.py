@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from spark_reports.datasource.chain import (
     LINK_BYTES,
     becomes_a_record,
     before_torn_body,
+    border_behind,
     damage_reason,
     follow,
     is_filler,
@@ -35,6 +37,8 @@ TASKS_PER_CORE = 8
 """As many tasks keep the cores busy to the end; each costs Spark and Python 0.09 s of processor time, so no more are made."""
 SUM_TASKS_PER_CORE = 2
 """The same of tasks that give some hundred rows each: for them that is half of the work."""
+SUM_SPLIT_BYTES_MAX = 1 << 30
+"""The same of them: their memory does not grow with what they read."""
 WALKED_BYTES_MAX = 4 << 30
 """Larger logs are split at file borders only: following the chain costs the driver about 0.03 s for a million records."""
 INCOMPLETE = "incomplete record at the end of the log"
@@ -119,7 +123,7 @@ def plan_read(
         from_ms: Log files that end before this store time (epoch milliseconds) are passed over; None: none.
         to_ms: So are those that begin at or after this one.
         for_sums: The reader makes sums, which takes little longer than to follow a log for its borders: completed files are
-            not split, and tasks are few.
+            not followed, and tasks are few and large.
 
     Raises:
         ForeignStoreError: A directory is missing or is no RocketMQ store.
@@ -134,18 +138,23 @@ def plan_read(
     read = {root: [file for file in found if str(file.path) not in left_out[root]] for root, found in by_root.items()}
     byte_counts = {root: sum(file.size for file in some) for root, some in read.items()}
     if cores is not None:
-        split_bytes = split_for(sum(byte_counts.values()), cores, SUM_TASKS_PER_CORE if for_sums else TASKS_PER_CORE)
+        written = sum(file.written_bytes for found in read.values() for file in found)
+        split_bytes = split_for(written, cores, for_sums=for_sums)
     for root, found in by_root.items():
         passed_over += sorted(left_out[root])
         files += [str(file.path) for file in read[root]]
-        walk_all = byte_counts[root] <= WALKED_BYTES_MAX and not for_sums
-        ranges += _ranges_of(root, found, walk_all=walk_all, split_bytes=split_bytes, left_out=left_out[root])
-    return ReadPlan(tuple(grouped(ranges, split_bytes)), tuple(files), tuple(passed_over))
+        how: Callable[[FileRange, int], Iterator[FileRange]] = _walk_full if byte_counts[root] <= WALKED_BYTES_MAX else _unsplit
+        if for_sums and found:
+            how = partial(_split_unfollowed, origin=found[0].base)
+        ranges += _ranges_of(root, found, how, split_bytes=split_bytes, left_out=left_out[root])
+    # Borders lie some bytes behind where they were wanted.
+    return ReadPlan(tuple(grouped(ranges, split_bytes + split_bytes // 8)), tuple(files), tuple(passed_over))
 
 
-def split_for(byte_count: int, cores: int, tasks_per_core: int = TASKS_PER_CORE) -> int:
+def split_for(byte_count: int, cores: int, *, for_sums: bool = False) -> int:
     """Bytes of one task of a log of so many bytes that is read by so many cores."""
-    return max(SPLIT_BYTES, min(SPLIT_BYTES_MAX, byte_count // (cores * tasks_per_core)))
+    tasks, largest = (SUM_TASKS_PER_CORE, SUM_SPLIT_BYTES_MAX) if for_sums else (TASKS_PER_CORE, SPLIT_BYTES_MAX)
+    return max(SPLIT_BYTES, min(largest, -(-byte_count // (cores * tasks))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +193,7 @@ def ranges_from(root: str | Path, start: int, *, directories: Sequence[Path] = (
         ranges.append(FileRange(str(root), str(files[0].path), start, 0, base - start, damage=CLEANED))
         start = base
     left = [file for file in files if file.base + file.size > start]
-    made = list(_ranges_of(str(root), left, walk_all=True, split_bytes=split_bytes, first=start))
+    made = list(_ranges_of(str(root), left, _walk_full, split_bytes=split_bytes, first=start))
     tail = made.pop() if made and made[-1].damage == INCOMPLETE else None
     ranges += made
     return Continued(tuple(ranges), max([start, *(part.base_offset + part.end for part in made)]), tail)
@@ -193,8 +202,8 @@ def ranges_from(root: str | Path, start: int, *, directories: Sequence[Path] = (
 def _ranges_of(
     root: str,
     files: Sequence[LogFile],
+    split_full: Callable[[FileRange, int], Iterator[FileRange]],
     *,
-    walk_all: bool,
     split_bytes: int,
     first: int = 0,
     left_out: frozenset[str] = frozenset(),
@@ -211,8 +220,8 @@ def _ranges_of(
         whole = FileRange(root, path, base, max(0, first - base), file.size)
         if index == last:
             yield from _walk_last(whole, split_bytes)
-        elif walk_all and whole.byte_count > split_bytes:
-            yield from _walk_full(whole, split_bytes)
+        elif whole.byte_count > split_bytes:
+            yield from split_full(whole, split_bytes)
         else:
             yield whole
 
@@ -234,6 +243,24 @@ def _walk_full(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
     yield from _between([*borders, end], whole)
     if not complete:
         yield replace(whole, start=end)
+
+
+def _split_unfollowed(whole: FileRange, split_bytes: int, *, origin: int) -> Iterator[FileRange]:
+    """Split a completed file at the first records behind the multiples of ``split_bytes`` from the origin of the log on.
+
+    Behind the filler at its end there can be whole old records: no part begins where the last one does not hold `SPLIT_BYTES`,
+    which a filler never has.
+    """
+    first = (origin - whole.base_offset) % split_bytes
+    with mapped(whole.path) as buffer:
+        wanted = range(whole.start + first, whole.end - SPLIT_BYTES, split_bytes)
+        found = [border_behind(buffer, whole.base_offset, place) for place in wanted if place > whole.start]
+    borders = dict.fromkeys(border for border in found if border is not None)
+    yield from _between([whole.start, *borders, whole.end], whole)
+
+
+def _unsplit(whole: FileRange, _split_bytes: int) -> Iterator[FileRange]:
+    yield whole
 
 
 def _walk_last(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:

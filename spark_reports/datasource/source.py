@@ -141,13 +141,17 @@ class StoreReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
+        return self.read_while(partition, lambda: True)
+
+    def read_while(self, partition: InputPartition, is_wanted: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
+        """The same; sums are of a part once nobody waits for them any more, see `read_sums`."""
         if not isinstance(partition, StorePartition):
             raise UsageError("this reader reads only the partitions it planned itself")
         schema = to_arrow_schema(self._schema, timezone="UTC")
         if self._sums_by is None:
             yield from read_ranges(partition.ranges, self._selection, schema)
         else:
-            yield from read_sums(partition.ranges, self._selection, self._sums_by, schema)
+            yield from read_sums(partition.ranges, self._selection, self._sums_by, schema, is_wanted)
 
 
 def check_columns(schema: StructType) -> None:

@@ -27,6 +27,7 @@ from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_
 from spark_reports.vocabulary import Unit, title_of, unit_of
 
 NOTHING = say("No message is stored in this range.")
+UNREAD = say("No message of this range could be read; what was left out, and why, is listed.")
 NO_SAMPLE = say("No sample was taken in this range: nobody looked.")
 CHART_BARS_MAX = 15
 CHART_POINTS_MAX = 400
@@ -51,7 +52,7 @@ def read(reading: Reading, *columns: str, topics_of: TopicsOf = "stored", from_m
     """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
     rows = reading.records(names, topics_of=topics_of, from_ms=from_ms)
-    if reading.here is None:
+    if reading.rows_here is None:
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     return Read(messages_of(rows), accounting(rows))
 
@@ -97,13 +98,14 @@ class Found:
         A chart without a point is left out.
         """
         rows = self._read_rows()
+        skipped = skips(self.tables[ACCOUNTING])
         return ReportResult(
             rows=self.messages,
             found_from_ms=milliseconds(pc.min(rows["first_time"])),
             found_to_ms=milliseconds(pc.max(rows["last_time"])),
-            skipped=skips(self.tables[ACCOUNTING]),
+            skipped=skipped,
             headlines=tuple(headlines),
-            findings=tuple(findings) if self.messages else (nothing,),
+            findings=tuple(findings) if self.messages else (nothing_found(skipped, nothing),),
             charts=tuple(chart for chart in charts if any(one.y for one in chart.series)) if self.messages else (),
             tables=tuple(tables),
             notes=tuple(notes),
@@ -126,6 +128,11 @@ def skips(rows: pa.Table) -> tuple[Skip, ...]:
         )
         for row in skipped.to_pylist()
     )
+
+
+def nothing_found(skipped: Sequence[Skip], nothing: str = NOTHING) -> str:
+    """What is said without any message: that there is none is not known where something was not read."""
+    return UNREAD if any(skip.damaged for skip in skipped) else nothing
 
 
 # ---- tables and charts -------------------------------------------------------------------------------------------------

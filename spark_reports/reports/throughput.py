@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import Found, bars, milliseconds, per, skips, table
+from spark_reports.reports.common import Found, bars, milliseconds, nothing_found, per, skips, table
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
 from spark_reports.reports.wording import clock, number, part, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
@@ -75,15 +75,14 @@ def result(found: Found) -> ReportResult:
         _table("by_minute", "By minute", by_minute),
         _table("by_minute_topic_tag", "By minute, topic and tag", traffic),
     )
+    skipped = skips(rows)
     return ReportResult(
         rows=messages,
         found_from_ms=milliseconds(pc.min(traffic["first_time"])),
         found_to_ms=milliseconds(pc.max(traffic["last_time"])),
-        skipped=skips(rows),
+        skipped=skipped,
         headlines=_headlines(traffic, by_topic, by_minute),
-        findings=_findings(by_topic, by_topic_tag, by_host, by_minute)
-        if messages
-        else ("No message is stored in this range.",),
+        findings=_findings(by_topic, by_topic_tag, by_host, by_minute) if messages else (nothing_found(skipped),),
         charts=_charts(traffic, by_topic, by_topic_tag, by_host) if messages else (),
         tables=tables,
         notes=(

@@ -1,10 +1,12 @@
 """Rows that the report process reads itself; what Spark makes of them is in tests/spark."""
 
+import contextlib
 import threading
 import time
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -14,9 +16,12 @@ from broker_core.errors import ReportError
 from spark_reports import here
 from spark_reports.cancel import Interrupt
 from spark_reports.datasource.plan import plan_read
-from spark_reports.datasource.schema import SKIPPED_COLUMNS, columns
+from spark_reports.datasource.schema import SKIPPED_COLUMNS, SUMS_BY, columns, sums
 from spark_reports.datasource.source import OUTSIDE_RANGE, StoreReader
 from spark_reports.here import RowsHere
+from spark_reports.parameters import ReportParameters
+from spark_reports.reading import Reading
+from spark_reports.session import ReportSession, SparkOptions
 from tests.support.store_writer import StoreWriter
 
 
@@ -64,7 +69,7 @@ def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_pat
     told = Told()
     parts = source.partitions()
     rows = RowsHere(tmp_path, told)
-    found = [pq.read_table(rows.frame(FakeSpark(), source, parts, schema)).to_pylist() for _ in range(2)]
+    found = [pq.read_table(rows.frame(FakeSpark(), source.read_while, parts, schema)).to_pylist() for _ in range(2)]
     assert found[0] == found[1]
     messages = [row for row in found[0] if row["skipped_reason"] is None]
     assert [row["body_bytes"] for row in messages] == list(range(10, 60))
@@ -77,7 +82,7 @@ def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_pat
 def test_a_folder_without_room_is_said(reader, tmp_path):
     source, schema = reader
     with pytest.raises(ReportError, match=r"the rows of the report cannot be kept in .*gone.*TMPDIR"):
-        RowsHere(tmp_path / "gone").frame(FakeSpark(), source, source.partitions(), schema)
+        RowsHere(tmp_path / "gone").frame(FakeSpark(), source.read_while, source.partitions(), schema)
 
 
 class EndlessReader:
@@ -87,7 +92,8 @@ class EndlessReader:
         self.batch = pa.RecordBatch.from_pylist([{"number": 1}], schema=schema)
         self.began, self.ran_out = threading.Event(), threading.Event()
 
-    def read(self, part):
+    def read(self, part, is_wanted):
+        assert is_wanted()
         yield self.batch
         if part:
             self.began.set()
@@ -108,6 +114,36 @@ def test_a_cancelled_report_does_not_wait_for_what_is_still_read(tmp_path, monke
 
     monkeypatch.setattr(here, "_messages", cancelled)
     with pytest.raises(Interrupt):
-        RowsHere(tmp_path).frame(FakeSpark(), reader, range(3), schema)
+        RowsHere(tmp_path).frame(FakeSpark(), reader.read, range(3), schema)
     assert not reader.ran_out.is_set()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rows-here")]
+
+
+@pytest.fixture
+def session():
+    with contextlib.closing(ReportSession(SparkOptions())) as made:
+        yield made
+
+
+@pytest.mark.usefixtures("reader")
+def test_of_a_large_log_only_sums_are_read_here(tmp_path, session, monkeypatch):
+    plan = plan_read([tmp_path / "store"])
+    for bytes_max, all_rows in ((plan.byte_count, True), (plan.byte_count - 1, False)):
+        monkeypatch.setattr(here, "BYTES_MAX", bytes_max)
+        with here.rows_here(session, plan, Told()) as rows:
+            reading = Reading(FakeSpark(), plan, ReportParameters(), here=rows)
+            assert (reading.rows_here is not None) is all_rows
+            sums = pq.read_table(reading.sums("topic", "queue_id"))
+        assert dict(zip(sums["topic"].to_pylist(), sums["messages"].to_pylist(), strict=True)) == {
+            f"topic-{number}": 20 for number in range(3)
+        }
+
+
+@pytest.mark.usefixtures("reader")
+def test_sums_that_nobody_waits_for_are_of_a_part(tmp_path):
+    plan = plan_read([tmp_path / "store"])
+    options = {"plan": plan.to_json(), SUMS_BY: '["topic"]'}
+    source = StoreReader(options, sums("topic"))
+    (part,) = source.partitions()
+    assert list(source.read_while(part, lambda: False)) == []
+    assert sum(pc.sum(batch["messages"]).as_py() for batch in source.read_while(part, lambda: True)) == 60

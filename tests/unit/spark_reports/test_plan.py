@@ -45,6 +45,67 @@ def test_completed_files_can_be_left_whole(tmp_path):
     assert (split[0].start, split[-1].base_offset + split[-1].end, len(split) > 1) == (0, writer.position, True)
 
 
+@pytest.fixture
+def small_tasks(monkeypatch):
+    monkeypatch.setattr("spark_reports.datasource.plan.SPLIT_BYTES", 4_096)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_completed_files_are_split_for_sums_without_being_followed(tmp_path):
+    writer, offsets = write(tmp_path, 2_000, file_bytes=1 << 16)
+    made = plan_read([tmp_path], split_bytes=20_000, for_sums=True)
+    parts = ranges(made)
+    assert {part.base_offset + part.start for part in parts} <= {*offsets, *range(0, writer.position, 1 << 16)}
+    ends = [part.base_offset + part.end for part in parts]
+    assert ends == [*(part.base_offset + part.start for part in parts[1:]), writer.position]
+    sizes = [sum(part.byte_count for part in task) for task in made.tasks]
+    assert max(sizes) <= 22_500
+    assert len(sizes) == -(-3 * (1 << 16) // 20_000) + -(-(writer.position - 3 * (1 << 16)) // 20_000)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_tasks_share_what_is_written_and_not_the_room_for_it(tmp_path):
+    writer, _ = write(tmp_path, 2_000, file_bytes=1 << 20)
+    assert writer.position < 250_000
+    sizes = [sum(part.byte_count for part in task) for task in plan_read([tmp_path], cores=2, for_sums=True).tasks]
+    assert len(sizes) == 4
+    assert max(sizes) - min(sizes) < 16_384  # room is given out in blocks
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_no_part_begins_behind_the_filler_of_a_file(tmp_path):
+    writer, offsets = write(tmp_path, 1_000, file_bytes=1 << 16)
+    filler = next(offset for offset in offsets if offset > (1 << 16) - 4_000)
+    writer.overwrite(filler, struct.pack(">ii", (1 << 16) - filler, -875286124))
+    starts = [part.start for part in ranges(plan_read([tmp_path], split_bytes=10_400, for_sums=True)) if not part.base_offset]
+    assert starts[-1] < filler < 10_400 * 6  # the sixth border would have been behind it
+    assert len(starts) == 6
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_no_part_begins_at_a_record_in_a_body(tmp_path):
+    writer = StoreWriter(tmp_path, file_bytes=1 << 16)
+    while writer.position < 20_000:
+        writer.append("orders", b"x" * 40)
+    within = StoreWriter(tmp_path / "other", position=writer.position + 88)
+    for _ in range(chain.SURE_RECORDS - 1):
+        within.append("orders", b"y" * 20)
+    outer = writer.append("orders", b"".join(within._pending))
+    offsets = [writer.append("orders", b"x" * 40) for _ in range(600)]
+    writer.flush()
+    borders = [part.base_offset + part.start for part in ranges(plan_read([tmp_path], split_bytes=outer + 1, for_sums=True))]
+    assert len(borders) > 3
+    assert not any(outer < border < offsets[0] for border in borders)
+
+
+def test_a_file_is_not_split_where_too_few_records_follow(tmp_path):
+    _, offsets = write(tmp_path, 20)
+    with mapped(str(next((tmp_path / "commitlog").iterdir()))) as buffer:
+        assert chain.border_behind(buffer, 0, 1) == offsets[1]
+        assert chain.border_behind(buffer, 0, offsets[20 - chain.SURE_RECORDS]) == offsets[20 - chain.SURE_RECORDS]
+        assert chain.border_behind(buffer, 0, offsets[21 - chain.SURE_RECORDS]) is None
+
+
 @pytest.mark.parametrize("broken", [None, 700, 1_499])
 def test_a_log_is_split_at_records_up_to_the_first_broken_one(tmp_path, broken):
     writer = StoreWriter(tmp_path, file_bytes=16 << 20)
