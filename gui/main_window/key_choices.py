@@ -78,7 +78,7 @@ class KeyChoices:
                 self._settings.remove(place)
             else:
                 self._settings.setValue(place, wanted)
-            self.load()
+            self._use()
         return refusal
 
     def reset(self, action_id: str) -> str:
@@ -88,6 +88,10 @@ class KeyChoices:
     def reset_all(self) -> None:
         """Give all actions the keys they came with."""
         self._settings.remove(KEYS_GROUP)
+        self._use()
+
+    def _use(self) -> None:
+        self._settings.sync()  # other windows take them from there
         self.load()
 
 

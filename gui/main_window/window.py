@@ -24,6 +24,7 @@ from gui.main_window.page_area import PageArea
 from gui.main_window.palettes import Palettes
 from gui.main_window.places import Place
 from gui.main_window.services import Backend, WindowServices, whole_number
+from gui.main_window.settings_watch import SettingsWatch
 from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
@@ -81,7 +82,8 @@ class MainWindow(QMainWindow):
         settings, theme = services.settings, services.theme
         self.live = LiveFeed(self, cadence_ms=whole_number(settings, "live/cadence_ms", 1_000))
         self.actions_known = ActionRegistry(self)
-        KeyChoices(self.actions_known, settings).load()
+        self._key_choices = KeyChoices(self.actions_known, settings)
+        self._key_choices.load()
         self.keys = KeyBindings(self.actions_known, self)
         self.time_range = TimeRangeChoice(whole_number(settings, "time_range_ms", DEFAULT_RANGE_MS), self)
         self.tool_bar = ToolBar(theme, self.live, self.time_range, services.times, services.clusters.title)
@@ -131,6 +133,8 @@ class MainWindow(QMainWindow):
         """Give the window what it shows, before any page is opened. Another backend closes the pages of the one before."""
         if self._backend is None:
             self.actions_known.add(*backend_actions(self, backend.demo, backend.reports))
+            # Keys that are chosen in another window count here at once, too.
+            SettingsWatch(self._services.settings, self).changed.connect(self._key_choices.load)
         else:
             self.navigation.close_all()
             self.live.forget()

@@ -44,7 +44,7 @@ class ActionRegistry(QObject):
     """All actions by id, in the order in which they were added.
 
     Signals:
-        changed: Actions were added or removed.
+        changed: Actions were added or removed, or have other keys.
     """
 
     changed = Signal()
@@ -71,6 +71,8 @@ class ActionRegistry(QObject):
 
     def use_keys(self, keys: Mapping[str, str]) -> None:
         """Take the keys that the user chose, by action; an empty text: none. All others have the keys they came with."""
+        if keys == self._keys:
+            return
         self._keys = dict(keys)
         for action_id, action in self._shipped.items():
             with_key = self._with_key(action)

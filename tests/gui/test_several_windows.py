@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -287,6 +288,30 @@ def test_a_window_that_ends_before_it_has_its_pages_leaves_the_layout(make_frame
     qtbot.addWidget(early.window)
     early.window.close()
     assert make_frame(STAGE).window.area.current.page_id == "topics"
+
+
+def in_another_process(tmp_path, code):
+    """Change the settings as another window does, which is another process."""
+    made = "from PySide6.QtCore import QSettings; import sys; s = QSettings(sys.argv[1], QSettings.Format.IniFormat); "
+    subprocess.run([sys.executable, "-c", made + code, str(tmp_path / "window.ini")], check=True)
+
+
+def test_keys_that_another_window_changes_count_here_at_once(make_frame, tmp_path, qtbot):
+    frame = make_frame(HOME)
+    actions, keys = frame.window.actions_known, frame.window.keys
+
+    def bound():
+        return {made.shortcut().toString() for _action, made in keys._made.values()}
+
+    assert "F5" in bound()
+    in_another_process(tmp_path, "s.setValue('keys/view.refresh', 'Ctrl+Alt+R')")
+    qtbot.waitUntil(lambda: "Ctrl+Alt+R" in bound(), timeout=WAIT_MS)
+    assert (actions.get("view.refresh").shortcut, "F5" in bound()) == ("Ctrl+Alt+R", False)
+    # The file is another one now, which took the place of the first.
+    in_another_process(tmp_path, "s.setValue('keys/view.refresh', '')")
+    qtbot.waitUntil(lambda: actions.get("view.refresh").shortcut == "", timeout=WAIT_MS)
+    in_another_process(tmp_path, "s.remove('keys')")
+    qtbot.waitUntil(lambda: "F5" in bound(), timeout=WAIT_MS)
 
 
 def test_each_connection_has_its_favourites(make_frame):

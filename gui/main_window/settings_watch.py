@@ -1,0 +1,52 @@
+"""`SettingsWatch`: tells when another window, a process of its own, has written to the settings that all windows share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QSettings, QTimer, Signal
+
+SETTLE_MS = 50
+"""A write is several changes of the folder (lock, new file, rename); they are told as one."""
+
+
+class SettingsWatch(QObject):
+    """Reads the settings anew whenever their file has changed.
+
+    Args:
+        settings: Kept in a file.
+        parent: Qt's owner.
+
+    Signals:
+        changed: The file was written, by whomever; what it holds now has been read.
+    """
+
+    changed = Signal()
+
+    def __init__(self, settings: QSettings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._file = settings.fileName()
+        self._watcher = QFileSystemWatcher(self)
+        # The folder too: the file comes with the first setting, and each write puts another one in its place.
+        self._watcher.addPath(str(Path(self._file).parent))
+        self._watch_file()
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE_MS)
+        self._settle.timeout.connect(self._read)
+        self._watcher.directoryChanged.connect(self._touched)
+        self._watcher.fileChanged.connect(self._touched)
+
+    def _touched(self, _path: str) -> None:
+        if not self._settle.isActive():
+            self._settle.start()
+
+    def _read(self) -> None:
+        self._watch_file()
+        self._settings.sync()
+        self.changed.emit()
+
+    def _watch_file(self) -> None:
+        if self._file not in self._watcher.files() and Path(self._file).exists():
+            self._watcher.addPath(self._file)
