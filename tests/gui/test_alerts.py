@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QSettings
-from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
@@ -23,6 +22,7 @@ from monitoring.alert_watch import AlertChange, AlertState, Finding
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
+from tests.support.model_rules import hold_to_rules
 
 RULE = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 HOOK = "http://127.0.0.1:9/orbit"
@@ -298,8 +298,8 @@ def make_view(show_page):
 
 def test_rules_stand_where_their_findings_put_them(make_view, source):
     view = make_view(source)
-    QAbstractItemModelTester(view.rules, QAbstractItemModelTester.FailureReportingMode.Fatal)
-    QAbstractItemModelTester(view.told, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(view.rules)
+    hold_to_rules(view.told)
     states = {one.rule.rule_id: one.state for one in view.rules.rows}
     assert states["dead-letters"] is AlertState.FIRING
     assert states["lag"] is AlertState.PENDING

@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import BrokerAnswer, RemoteError, RequestCode, setting_specs
 from gui.text import load_catalogue
@@ -16,6 +15,7 @@ from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.broker_settings.view import DIFFERS, BrokerSettingsView
 from monitoring.admin.settings import change_request
 from tests.support.fake_source import FakeSource
+from tests.support.model_rules import hold_to_rules
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_every_live_setting_is_explained_in_both_languages():
 
 def test_settings_are_listed_with_what_can_be_changed_first(make_view, source):
     view = make_view(source)
-    QAbstractItemModelTester(view.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(view.model)
 
     live = sum(spec.is_live for spec in setting_specs().values())
     assert f"{live} can be changed now, 1 not at their default, read 02:15:02" in view.header.facts

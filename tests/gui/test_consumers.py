@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import Members, WorkerError, emit
@@ -40,6 +39,7 @@ from tests.support.fake_source import (
     fake_members,
     fake_state,
 )
+from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
 NAN = float("nan")
@@ -309,7 +309,7 @@ def test_a_queue_opens_its_messages_at_the_position_of_the_group(make_view, wind
 def test_models_keep_qts_rules(make_view):
     view = make_view(FakeSource())
     for model in (view.groups, view.positions, view.members, view.subscriptions):
-        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+        hold_to_rules(model)
 
     view.open({"group": "stock-worker"})
     view.state_changed(fake_state(STATE.taken_ms + 1_000))

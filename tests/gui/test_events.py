@@ -6,7 +6,6 @@ import json
 from functools import partial
 
 import pytest
-from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import NoteEvent, ReadEvents, StoreError
 from gui.views.events.view import ASK_MS, EventsView
@@ -14,6 +13,7 @@ from gui.views.events.words import ACTION_NAMES, text_of
 from monitoring.admin.events import EventRow
 from tests.support.fake_operations import TAKEN_MS
 from tests.support.fake_source import FakeSource
+from tests.support.model_rules import hold_to_rules
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def texts(view):
 
 def test_events_of_the_time_range_are_listed_newest_first(make_view, source):
     view = make_view(source)
-    QAbstractItemModelTester(view.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(view.model)
 
     assert view.header.facts == "Last 15 min: 7 events"
     assert texts(view)[1] == "Offsets reset: payment-settle (topic=payments)"

@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import BrokerAnswer, MessageQueue, RemoteError, RequestCode, ResponseCode, emit
 from gui.models.offset_moves import offset_at, scale_low, shares_of
@@ -22,6 +21,7 @@ from gui.views.consumers.view import ConsumersView
 from monitoring.admin.offsets import QueueMove
 from tests.support.fake_broker import FOUND_OFFSET, JSTACK
 from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakePending, FakeSource, fake_state
+from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
 END = 273_846
@@ -485,9 +485,9 @@ def test_the_list_tells_clients_and_their_versions(make_view):
 def test_models_keep_qts_rules(make_view):
     view = make_view(FakeSource())
     for model in (view.offsets.model, view.ownership.model, view.members):
-        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+        hold_to_rules(model)
     dialog = reset(view, "shift")
-    QAbstractItemModelTester(dialog.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(dialog.model)
 
     dialog.shift.setText("-5")
 

@@ -11,7 +11,6 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import CreateTopic, Done, UsageError
@@ -29,6 +28,7 @@ from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
+from tests.support.model_rules import hold_to_rules
 from tests.support.remoting_peer import eventually
 
 WAIT_MS = 60_000
@@ -255,7 +255,7 @@ def test_the_story_follows_zone_and_language(view, qapp):
 
 
 def test_the_model_of_events_keeps_the_rules_of_qt(view):
-    QAbstractItemModelTester(view.events, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(view.events)
 
     view.open({"physical_offset": 2_048})
 

@@ -11,7 +11,6 @@ from functools import partial
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QMenu
 
 from gui.models.comparison import compared_bodies, compared_properties, compared_records
@@ -29,6 +28,7 @@ from monitoring.payload.rules import DecoderRule, read_rules
 from monitoring.payload.shown import Schemas, read_shown
 from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import FakeSource, fake_detail
+from tests.support.model_rules import hold_to_rules
 
 TIMES = TimeZoneChoice(utc=True)
 DETAIL = fake_detail(0)
@@ -393,7 +393,7 @@ def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
 
 
 def test_the_model_of_properties_keeps_the_rules_of_qt(pane, qtbot):
-    QAbstractItemModelTester(pane.properties, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(pane.properties)
 
     showing(pane, qtbot, b"text", properties={"a": "1"})
     showing(pane, qtbot, b"text", properties={"b": "1", "c": "2"})

@@ -10,7 +10,6 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from broker_core.api import MessageDetail, MessagePage, RemoteError, SendMessage
@@ -38,6 +37,7 @@ from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.payload.listed import NO_MASK, body_preview
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_detail, fake_state
+from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
 
@@ -250,9 +250,9 @@ def test_models_keep_qts_rules(make_view, theme):
     source = FakeSource()
     view = make_view(source)
     for model in (view.model, view.detail.properties):
-        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+        hold_to_rules(model)
     tree = JsonTreeModel()
-    QAbstractItemModelTester(tree, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(tree)
 
     tree.set_value({"a": [1, {"b": None}], "c": {}})
     view.open({"topic": "payments", "queue": 2})

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
 from gui.models.reports import (
@@ -42,6 +41,7 @@ from spark_reports.catalog import TOPICS, find, reports
 from spark_reports.vocabulary import COLUMNS
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource
+from tests.support.model_rules import hold_to_rules
 
 SPEC = find("throughput")
 ORDER = ReportOrder(SPEC, ("/data/store",), "/data/out", (("from", "-1h"), ("topic", "orders"), ("topic", "pay ments")))
@@ -447,7 +447,7 @@ def test_without_results_the_page_says_what_to_do(make_view):
 
 def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
     view = make_view(FakeSource())
-    QAbstractItemModelTester(view.history.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(view.history.model)
     leave_result(runner.folder / "throughput-1")
     leave_result(runner.folder / "throughput-2", state="partial")
 

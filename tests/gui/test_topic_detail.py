@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import RemoteError, RequestCode
 from gui.models.favourites import Favourites
@@ -23,6 +22,7 @@ from gui.views.topics.topic_view import TABS, TopicView
 from gui.views.topics.view import TopicsView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
+from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
 
@@ -294,7 +294,7 @@ def test_sending_proposes_the_topic(make_view):
 def test_models_keep_qts_rules(make_view):
     view = make_view(FakeSource())
     for model in (view.queues.model, view.consumers, view.route):
-        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+        hold_to_rules(model)
 
     for tab in TABS:
         view.open({"topic": "orders", "tab": tab})
