@@ -44,10 +44,12 @@ from gui.theme.style import FocusMarker
 from gui.theme.tokens import Density, State
 
 if TYPE_CHECKING:
+    from broker_core.api import OrbitError
     from gui.bridge.demo import DemoController
     from gui.bridge.worker_process import WorkerProcess
     from gui.operations.preparation import ReportPreparation
     from gui.operations.reports import ReportRunner
+    from monitoring.sources.base import Pending
 
 _LOG = logging.getLogger(__name__)
 FORCED_END_MS = 15_000
@@ -329,19 +331,26 @@ class Console(QObject):
         if not start_window([*words, *filter(None, (link,))]):
             self.window.notify(tr("Another window could not be started."), state=State.CRITICAL)
 
-    def forget(self, cluster: Cluster) -> None:
-        """Take a cluster that is not shown off the list, a connection once its secrets are forgotten."""
+    def forget(self, cluster: Cluster) -> Pending[None]:
+        """Take a cluster that is not shown off the list, a connection once its secrets are forgotten; the answer says so."""
+        from gui.operations.requests import BegunLater  # noqa: PLC0415  as in _make_children
+
+        return BegunLater(partial(self._forget, cluster))
+
+    def _forget(self, cluster: Cluster, done: Callable[[None], None], failed: Callable[[OrbitError], None]) -> None:
+        from broker_core.api import SecretError  # noqa: PLC0415  as in _make_children
 
         def forgotten(_answer: None) -> None:
             self.settings.sync()  # other windows keep connections there
             kept = [text for text in text_list(self.settings, STORES_KEY) if kept_cluster(text) != cluster]
             self.settings.setValue(STORES_KEY, kept)
             self.settings.sync()
+            done(None)
 
         if cluster.kind == EMBEDDED:
             forgotten(None)
         else:
-            self.secrets.forget(cluster, forgotten, lambda fault: self.window.notify(fault, state=State.CRITICAL))
+            self.secrets.forget(cluster, forgotten, lambda fault: failed(SecretError(fault)))
 
     def keep(self, before: Cluster, cluster: Cluster) -> None:
         """Change a connection that is not shown; its secrets are kept already, those of other name servers go."""

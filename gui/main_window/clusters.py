@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QColor, QIcon, QPixmap
 
 from gui.connections import ATTACHED, Cluster, own_group
 from gui.operations.secret_desk import SecretDesk
+
+if TYPE_CHECKING:
+    from monitoring.sources.base import Pending
 
 _ICON_PIXELS = 12
 
@@ -38,6 +42,10 @@ def _cannot_change(_before: Cluster, _cluster: Cluster) -> None:
     """As above."""
 
 
+def _cannot_forget(_cluster: Cluster) -> Pending[None]:
+    raise AssertionError("a window that has one cluster only has none to forget")
+
+
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """What the switcher needs: what is known, and how to go there. Made by `gui.app`."""
@@ -49,8 +57,8 @@ class Clusters:
     switch: Callable[[Cluster], None] = field(default=_cannot_switch)
     open_beside: Callable[[Cluster, str], None] = field(default=_cannot_open)
     """Shows one in a window of its own, at a link unless that is empty; the window that shows it already comes to the front."""
-    forget: Callable[[Cluster], None] = field(default=_cannot_switch)
-    """Takes one that is not shown off the list, of an attached one with its secrets."""
+    forget: Callable[[Cluster], Pending[None]] = field(default=_cannot_forget)
+    """Takes one that is not shown off the list, of an attached one once its secrets are gone."""
     keep: Callable[[Cluster, Cluster], None] = field(default=_cannot_change)
     """Changes a connection that is not shown: as it was, as it is to be."""
     secrets: SecretDesk | None = None

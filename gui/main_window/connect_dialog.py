@@ -51,6 +51,7 @@ class ConnectDialog(QDialog):
         probe: ConnectionProbe | None = None,
     ) -> None:
         super().__init__(parent)
+        self._shown = shown
         self._secrets = secrets
         self._taken = taken or {}
         self._key_store: str | None = None
@@ -173,7 +174,11 @@ class ConnectDialog(QDialog):
             return
         self._set_busy(True)
         self._secrets.details(
-            cluster, self.fields.typed_secrets(), lambda details: self._begin_test(cluster, details), self._refused
+            cluster,
+            self.fields.typed_secrets(),
+            lambda details: self._begin_test(cluster, details),
+            self._refused,
+            before=self._shown,
         )
 
     def _begin_test(self, cluster: Cluster, details: str) -> None:
@@ -204,6 +209,7 @@ class ConnectDialog(QDialog):
             in_file=self.fields.in_file.isChecked(),
             done=lambda _answer: self._kept(cluster),
             failed=self._refused,
+            before=self._shown,
         )
 
     def _kept(self, cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication
@@ -18,6 +19,9 @@ from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix
+
+if TYPE_CHECKING:
+    from gui.views.action_dialog import ActionDialog
 
 CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
@@ -112,7 +116,8 @@ def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager
     if others:
         forgotten = menu.addMenu(tr("Forget a connection"))
         for cluster in others:
-            _add_choice(forgotten, cluster.name, cluster.address, current=False, run=partial(clusters.forget, cluster))
+            ask = partial(ask_to_forget, clusters, theme, parent, cluster)
+            _add_choice(forgotten, f"{cluster.name}…", cluster.address, current=False, run=ask)
 
 
 def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
@@ -178,6 +183,30 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     return dialog
 
 
+def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:
+    """Ask whether a cluster that is not shown is to go from the list; the dialog ends when it and its secrets are gone."""
+    from gui.views.action_dialog import ActionDialog, ActionPlan  # noqa: PLC0415  as above
+    from gui.views.settings.connection_rows import kept_pairs  # noqa: PLC0415  as above
+
+    effect = tr("Its way and its secrets are forgotten on this computer. Nothing is changed in the cluster.")
+    if cluster.kind == EMBEDDED:
+        effect = tr("It is only taken off this list: the folder and its messages stay.")
+    plan = ActionPlan(
+        title=tr("Delete the connection {name}?", name=cluster.name),
+        facts=kept_pairs(cluster),
+        effects=[effect],
+        verb=tr("Delete 1 connection"),
+        start=partial(clusters.forget, cluster),
+        is_destructive=True,
+        is_local=True,
+    )
+    dialog = ActionDialog(plan, theme, parent)
+    dialog.finished.connect(dialog.deleteLater)
+    theme.dress(dialog)
+    dialog.open()
+    return dialog
+
+
 def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
     """An empty menu whose parent is a window; it goes when it closes."""
     menu = QMenu(parent)
@@ -186,7 +215,7 @@ def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
     return menu
 
 
-def _add_choice(menu: QMenu, text: str, tip: str, *, current: bool, run: Callable[[], None] | None) -> QAction:
+def _add_choice(menu: QMenu, text: str, tip: str, *, current: bool, run: Callable[[], object] | None) -> QAction:
     made = menu.addAction(text)
     made.setToolTip(tip)
     made.setCheckable(True)

@@ -1,23 +1,41 @@
-"""`RequestChain`: several requests to the broker one after another, as one answer that will come; `ActedAtOnce`: none."""
+"""`RequestChain`: several requests to the broker one after another, as one answer that will come; `BegunLater`: no request."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, TypeVar
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RemoteError
 from gui.text import tr
 from monitoring.sources.base import ClusterSource, Pending
 
+T = TypeVar("T")
+A = TypeVar("A")
 
-class ActedAtOnce:
-    """A `Pending` of something that was done when it was asked for."""
 
-    def then(self, done: Callable[[None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002  as `Pending`
-        """Tell so."""
-        done(None)
+class BegunLater(Generic[T]):
+    """A `Pending` of something that begins when it is waited for.
+
+    Args:
+        begin: Called once with what tells the answer, and what tells the error; it ends with one of them.
+    """
+
+    def __init__(self, begin: Callable[[Callable[[T], None], Callable[[OrbitError], None]], None]) -> None:
+        self._begin = begin
+        self._is_wanted = True
+
+    def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        """Begin, and set what is called at the end."""
+        self._begin(partial(self._tell, done), partial(self._tell, failed))
 
     def cancel(self) -> None:
-        """It is done."""
+        """Tell nothing; what was begun goes on."""
+        self._is_wanted = False
+
+    def _tell(self, tell: Callable[[A], None], answer: A) -> None:
+        if self._is_wanted:
+            tell(answer)
 
 
 class RequestChain:

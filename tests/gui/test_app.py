@@ -115,8 +115,8 @@ def test_a_connections_secret_is_kept_beside_the_settings_and_never_in_them(cons
     known = console._known_clusters()[1]
     details = asked(qtbot, lambda done, failed: console.secrets.details(known, {}, done, failed))
     assert '"secretKey": "hidden"' in details[1]
-    console.forget(known)
-    qtbot.waitUntil(lambda: [one.kind for one in console._known_clusters()] == [EMBEDDED], timeout=WAIT_MS)
+    assert asked(qtbot, console.forget(known).then) == ("done", None)
+    assert [one.kind for one in console._known_clusters()] == [EMBEDDED]
     assert "hidden" not in (tmp_path / "connection-secrets.json").read_text()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from PySide6.QtWidgets import QWidget
 
@@ -133,6 +135,30 @@ def test_what_was_kept_in_the_file_stays_there_when_it_is_changed(open_dialog, t
     SecretFile(tmp_path / "secrets.json").keep("h:9876", {"ann": "hidden"})
     dialog = open_dialog(keys=MemoryKeyStore(), shown=Cluster(ATTACHED, "h:9876", access_key="ann"))
     assert dialog.fields.in_file.isChecked()
+
+
+@pytest.mark.parametrize(
+    ("way", "kept"),
+    [
+        ({"socks": "p:1080", "socks_user": "bob"}, {"socks:bob": "pass"}),
+        ({"ssh": "s:22", "ssh_key": "/k"}, {"ssh:/k": "phrase"}),
+        ({"access_key": "ann"}, {"ann": "hidden"}),
+    ],
+)
+def test_secrets_that_are_not_written_again_go_along_to_other_name_servers(open_dialog, children, qtbot, way, kept):
+    keys = MemoryKeyStore()
+    keys.set_password(SERVICE, "h:9876", json.dumps(kept | {"somebody else": "other"}))
+    dialog = open_dialog(keys=keys, shown=Cluster(ATTACHED, "h:9876", **way))
+    dialog.fields.address.setText("moved:9876")
+    (secret,) = kept.values()
+    dialog.test.click()
+    qtbot.waitUntil(lambda: dialog.probe.is_running, timeout=WAIT_MS)
+    assert secret in json.loads(children[0].told[0]).values(), "tried with what will be kept"
+    children[0].end(0)
+    dialog.go.click()
+    qtbot.waitUntil(lambda: bool(dialog.went), timeout=WAIT_MS)
+    assert json.loads(keys.entries[SERVICE, "moved:9876"]) == kept
+    assert (SERVICE, "h:9876") in keys.entries, "the connection before goes only when this one is kept"
 
 
 def test_production_is_read_only_and_red_unless_the_user_says_otherwise(open_dialog):

@@ -20,9 +20,11 @@ from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
 from gui.main_window.page_area import TITLE_CHARACTERS_MAX
 from gui.models.reports import RunState
+from gui.operations.requests import BegunLater
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
+from gui.views.action_dialog import ActionDialog
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
@@ -383,7 +385,7 @@ class Desk(QObject):
     def find_key_store(self, _name_servers, tell):
         tell(("", False))
 
-    def keep(self, cluster, typed, *, in_file, done, failed):
+    def keep(self, cluster, typed, *, in_file, done, failed, **_before):
         if typed.get("secretKey") == "wrong":
             failed("The disk is full")
         else:
@@ -454,13 +456,17 @@ def test_a_connection_is_changed_where_it_is_shown(make_frame):
 def test_another_connection_is_forgotten_from_the_switcher(make_frame):
     gone: list[Cluster] = []
     known = [Cluster(EMBEDDED, "/data/now"), Cluster(ATTACHED, "h:9876", title="Old")]
-    frame = make_frame(clusters=Clusters(known=lambda: known, forget=gone.append))
+    clusters = Clusters(known=lambda: known, forget=lambda one: BegunLater(lambda done, _failed: done(gone.append(one))))
+    frame = make_frame(clusters=clusters)
     frame.window.actions_known.run("broker.switch")
     menu = next(menu for menu in frame.window.findChildren(QMenu) if menu.isVisible())
     (forget,) = [action.menu() for action in menu.actions() if action.text() == "Forget a connection"]
-    assert [action.text() for action in forget.actions()] == ["Old"]
+    assert [action.text() for action in forget.actions()] == ["Old…"]
     forget.actions()[0].trigger()
     menu.close()
+    (dialog,) = frame.window.findChildren(ActionDialog)
+    assert (gone, dialog.go.text()) == ([], "Delete 1 connection")
+    dialog.go.click()
     assert gone == [known[1]]
 
 

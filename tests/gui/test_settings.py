@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QKeySequence
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
@@ -24,11 +23,13 @@ from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.services import is_on
 from gui.models.hops import Hop
 from gui.operations.actions import Action
+from gui.operations.requests import BegunLater
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource
+from tests.support.model_rules import hold_to_rules
 
 
 @pytest.fixture
@@ -92,8 +93,8 @@ def test_the_worker_is_told_the_size_of_the_history(tmp_path):
 def test_every_hop_of_the_connection_is_tried(make_view, source):
     view = make_view(source)
     section = view.section("connections")
-    QAbstractItemModelTester(section.hops, QAbstractItemModelTester.FailureReportingMode.Fatal)
-    QAbstractItemModelTester(section.connections, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    hold_to_rules(section.hops)
+    hold_to_rules(section.connections)
 
     assert [section.hops.index(row, 3).data() for row in range(3)] == ["OK", "OK", "OK"]
     assert section.connections.index(0, 2).data() == "Running"
@@ -268,7 +269,10 @@ class KnownClusters:
             secrets=self.secrets,
         )
 
-    def forget(self, cluster: Cluster) -> None:
+    def forget(self, cluster: Cluster) -> BegunLater[None]:
+        return BegunLater(lambda done, _failed: done(self.forgotten(cluster)))
+
+    def forgotten(self, cluster: Cluster) -> None:
         self.asked.append(("forget", cluster))
         self.clusters.remove(cluster)
 
@@ -276,7 +280,7 @@ class KnownClusters:
     def keep(_cluster, _typed, *, done, **_given) -> None:
         done(None)
 
-    def details(self, cluster, _typed, done, failed) -> None:
+    def details(self, cluster, _typed, done, failed, **_before) -> None:
         (failed if self.fault else done)(self.fault or f"details of {cluster.name}")
 
 

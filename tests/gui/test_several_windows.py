@@ -28,6 +28,7 @@ from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource
+from tests.support.key_stores import LockedKeyStore
 
 HOME = Cluster(EMBEDDED, "/data/home/store")
 STAGE = Cluster(ATTACHED, "s:9876", title="Stage", colour="#0f6e42")
@@ -84,6 +85,13 @@ def keep(tmp_path, *clusters):
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     settings.setValue(STORES_KEY, [kept_text(cluster) for cluster in clusters])
     settings.sync()
+
+
+def forget(console, cluster):
+    """Delete a connection that is not shown; returns what is told at the end, once it is."""
+    told = []
+    console.forget(cluster).then(told.append, told.append)
+    return told
 
 
 # ---- opening one ----
@@ -175,10 +183,24 @@ def test_connections_that_are_not_shown_are_changed_and_deleted(console, tmp_pat
     made.settings.sync()
     made.keep(renamed, moved)
     assert moved in made._known_clusters(), "another window dropped it meanwhile"
-    made.forget(other)
+    forget(made, other)
     assert other not in made._known_clusters()
-    made.forget(PROD)
-    qtbot.waitUntil(lambda: PROD not in made._known_clusters(), timeout=WAIT_MS)
+    made.secrets._store.keep(PROD.address, {"ann": "hidden"})
+    told = forget(made, PROD)
+    qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
+    assert (told, PROD in made._known_clusters(), made.secrets._store.read(PROD.address)) == ([None], False, {})
+
+
+def test_a_connection_stays_while_its_secrets_cannot_be_taken_out_of_the_key_store(console, tmp_path, qtbot, theme):
+    keep(tmp_path, HOME, STAGE)
+    made = console(find_key_store=LockedKeyStore)
+    dialog = menus.ask_to_forget(made._clusters(), theme, made.window, STAGE)
+    dialog.go.click()
+    assert not dialog.go.isEnabled(), "it is under way, and not told as done"
+    qtbot.waitUntil(lambda: "unlock it" in dialog.error.text, timeout=WAIT_MS)
+    assert dialog.isVisible()
+    assert STAGE in made._known_clusters()
+    dialog.reject()
 
 
 def test_a_connection_whose_secret_is_gone_is_told_and_tried_again(console, tmp_path, qtbot):

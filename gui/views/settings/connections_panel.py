@@ -8,15 +8,14 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
-from gui.connections import EMBEDDED, Cluster
-from gui.main_window.menus import ask_for_cluster, ask_to_change
+from gui.connections import Cluster
+from gui.main_window.menus import ask_for_cluster, ask_to_change, ask_to_forget
 from gui.models.hops import Hop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
-from gui.operations.requests import ActedAtOnce
 from gui.text import duration_text, tr
 from gui.theme.tokens import Size
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageContext
 from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.views.settings.connection_rows import (
@@ -154,27 +153,9 @@ class ConnectionsPanel(QWidget):
         cluster = self._other()
         if cluster is None:
             return None
-        kept = tr("Its way and its secrets are forgotten on this computer. Nothing is changed in the cluster.")
-        if cluster.kind == EMBEDDED:
-            kept = tr("It is only taken off this list: the folder and its messages stay.")
-        plan = ActionPlan(
-            title=tr("Delete the connection {name}?", name=cluster.name),
-            facts=kept_pairs(cluster),
-            effects=[kept],
-            verb=tr("Delete 1 connection"),
-            start=lambda: self._forget(cluster),
-            is_destructive=True,
-            is_local=True,
-        )
-        dialog = ActionDialog(plan, self._context.theme, self)
+        dialog = ask_to_forget(self._context.clusters, self._context.theme, self, cluster)
         dialog.succeeded.connect(lambda _done: self.refresh())
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
         return dialog
-
-    def _forget(self, cluster: Cluster) -> ActedAtOnce:
-        self._context.clusters.forget(cluster)
-        return ActedAtOnce()
 
     def _test(self) -> None:
         cluster, secrets = self._other(), self._context.clusters.secrets
