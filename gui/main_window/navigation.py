@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from gui.links import link_to
 from gui.main_window.notices import raise_window
 from gui.main_window.page_area import PageArea
+from gui.main_window.panes import has_keyboard
 from gui.main_window.places import Place, Places
 from gui.text import tr
 from gui.theme.manager import ThemeManager
@@ -123,8 +124,12 @@ class Navigation(QObject):
         page = None if new_tab else self._area.page_of(place.page_id) or self._detached_page(place.page_id)
         if page is None:
             page = self._add(place)
+        had_keyboard = has_keyboard(page)
         self._bring(page)
+        before = page.window().focusWidget()
         page.open(place.arguments)
+        if not had_keyboard and page.window().focusWidget() is before:
+            page.take_keyboard()  # who opened it by keys can use it at once
         self._visit(page, _lasting(place.arguments))
         self.shown.emit(page)
         return page

@@ -30,6 +30,13 @@ def next_pane(page: PageView | None, frame: Sequence[QWidget], by: int) -> QWidg
     return stop
 
 
+def has_keyboard(page: PageView) -> bool:
+    """Whether keys go to a part of a page, or will when its window is active again."""
+    # Qt has nothing there where nobody has the keyboard, whatever its types say.
+    focused: QWidget | None = page.window().focusWidget()
+    return page.isVisible() and focused is not None and _within(focused, page)
+
+
 def toggle_detail(page: PageView) -> bool:
     """Show or hide the detail pane of a page; returns whether it has one."""
     pane = page.detail_pane()

@@ -134,6 +134,10 @@ class PageView(QWidget):
     def focus_filter(self) -> None:
         """Ctrl+F: put the focus into the filter of the page."""
 
+    def take_keyboard(self) -> None:
+        """Let keys go to what the page is about, its list; where it has none, Tab leads to its first control."""
+        self.header.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def detail_pane(self) -> QWidget | None:
         """What F4 hides and shows: the pane beside the list; None where the page has none."""
         return None

@@ -397,7 +397,15 @@ class DataGrid(QWidget, Generic[R]):
             self.placeholder.show_empty(text, action, on_action)
             self._stack.setCurrentWidget(self.placeholder)
         else:
+            had_keyboard = self.window().focusWidget() is self  # also of a window that is not active
             self._stack.setCurrentWidget(self.view)
+            if had_keyboard:
+                self.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def take_keyboard(self) -> None:
+        """Let keys go to the rows, or as soon as there are some."""
+        has_rows = self._stack.currentWidget() is self.view
+        (self.view if has_rows else self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     # ---- keys, menu, copy ------------------------------------------------------------------------------------------
 

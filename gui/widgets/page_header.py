@@ -42,6 +42,7 @@ class PageHeader(QWidget):
     def set_title(self, text: str) -> None:
         """The name of the page or of the thing it shows."""
         self._title.setText(text)
+        self.setAccessibleName(text)  # it has the keyboard where a page is about no list
 
     def set_facts(self, text: str) -> None:
         """One line of facts beside the title."""

@@ -145,6 +145,9 @@ class AlertsView(PageView):
     def _show_told_read(self) -> None:
         self._told_read.show_in(self.told_grid, tr("What the rules told was not read."), self.refresh)
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()

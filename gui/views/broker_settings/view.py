@@ -153,6 +153,9 @@ class BrokerSettingsView(PageView):
         if source.status is SourceStatus.READY:
             self._query.ask(source.ask_broker(settings_request()), self._take, self._failed)
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.filter.focus()
 

@@ -120,6 +120,9 @@ class ClientsView(PageView):
         if self.context.source.status is SourceStatus.READY:
             self._query.ask(self.context.source.list_connections(), self._take, self._failed)
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.filter.focus()
 

@@ -184,6 +184,9 @@ class ConsumersView(PageView):
             settings.reload()
         self._show_group()
 
+    def take_keyboard(self) -> None:
+        self.group_grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()

@@ -125,6 +125,9 @@ class DeadLettersView(PageView):
         super().showEvent(event)
         self.reader.masks.refresh()
 
+    def take_keyboard(self) -> None:
+        self.letter_grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()

@@ -94,6 +94,9 @@ class DelayView(PageView):
         self.reader.forget()
         self.waiting.read()
 
+    def take_keyboard(self) -> None:
+        self.level_grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.level_grid.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
 

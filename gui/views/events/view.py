@@ -129,6 +129,9 @@ class EventsView(PageView):
         from_ms, to_ms = self._range_ms = self.context.time_range.asked_ms(state.taken_ms)
         self._query.ask(source.read_events(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()

@@ -136,6 +136,9 @@ class MessagesView(PageView):
         if self.pages.topic:
             self.pages.load()
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         if self.tabs.currentIndex() == SEARCH:
             self.search.focus()

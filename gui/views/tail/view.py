@@ -112,6 +112,9 @@ class TailView(PageView):
         if not self.session.is_running:
             self.follow()
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.bar.filter.focus()
 

@@ -114,6 +114,9 @@ class TopicView(PageView):
         if status is SourceStatus.READY:
             self.refresh()
 
+    def take_keyboard(self) -> None:
+        self.queues.grid.take_keyboard()
+
     def refresh(self) -> None:
         self._route_of = ""
         self.facts.forget()

@@ -125,6 +125,9 @@ class TopicsView(PageView):
         super().resizeEvent(event)
         self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.filter.focus()
 

@@ -174,6 +174,9 @@ class TransactionsView(PageView):
         if self._state is not None:
             self._read_stale()
 
+    def take_keyboard(self) -> None:
+        self.grid.take_keyboard()
+
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
