@@ -202,7 +202,7 @@ DIFFERENCES = (
         "clients",
         "brokers tell of clients in groups only, and nothing of what goes through their connections",
         own=(
-            r"\d+ connected, 1 language, 2 versions, read <time>",
+            r"\d+ connected to the broker, \d+ to the name server, 1 language, 1 version, read <time>",
             r"\[button: All \d+, on\]",
             r"- .* \| .* \| (Python )?4.9.8 \| <address> \| .*",
             r"\[button: Close…\]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
@@ -32,7 +33,7 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
-from monitoring.admin.connections import ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
+from monitoring.admin.connections import NAME_SERVER, ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -240,15 +241,26 @@ class ClientsView(PageView):
     def _facts_text(self, rows: list[ClientRow]) -> str:
         if not rows:
             return ""
-        served = {(one.side, one.address) for one in rows if one.role is not Role.OUT}
-        languages = {one.language for one in rows if one.language}
-        versions = {one.client for one in rows if one.client}
-        counts = tr(
-            "{connections} connected, {languages} languages, {versions} versions",
-            connections=count_text(len(served)),
-            languages=len(languages),
-            versions=len(versions),
-        )
+        # The broker's own connection to its name server is no client's.
+        served = {(one.side, one.address): one for one in rows if one.role is not Role.OUT}
+        sides = Counter(side for side, _address in served)
+        kinds = {
+            "languages": len({one.language for one in served.values() if one.language}),
+            "versions": len({one.client for one in served.values() if one.client}),
+        }
+        if sides[NAME_SERVER]:
+            counts = tr(
+                "{broker} connected to the broker, {names} to the name server, {languages} languages, {versions} versions",
+                broker=count_text(sides.total() - sides[NAME_SERVER]),
+                names=count_text(sides[NAME_SERVER]),
+                **kinds,
+            )
+        else:
+            counts = tr(
+                "{connections} connected, {languages} languages, {versions} versions",
+                connections=count_text(sides.total()),
+                **kinds,
+            )
         return f"{counts}, {tr('read {time}', time=self.context.times.seconds(rows[0].taken_ms))}"
 
     def _show_selected(self) -> None:

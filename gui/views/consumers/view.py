@@ -70,7 +70,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 552
+GROUP_LIST_WIDTH = 576
 MEMBERS_WIDTHS = {"held": 720, "threads": 660}
 """Below this width of the table of members a column is left out."""
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
@@ -232,7 +232,7 @@ class ConsumersView(PageView):
         )
         for page in pages:
             self.tabs.addTab(page, "")
-        self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 648), grows=1), 1)
+        self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
 
     def _lag_page(self) -> QWidget:
         page = QWidget()
