@@ -58,6 +58,7 @@ class Origin(Enum):
     ALERTS = "The rules in orbit/alerts.db, judged once a second where the history is kept; the window asks once a second."
     LIFELINE = "Records, committed offsets, history and traces, gathered when the message is opened and with F5."
     RESULTS = "The folders of the results on the disk, read when the page is opened and when a report ends."
+    RESULT = "A table of the result, as the report wrote it (CSV beside its page); what the report read, the manifest says."
     SAVED = "The settings of this window on this computer."
     PROBE = "A test of the connection, made when you ask for it."
 

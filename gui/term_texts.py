@@ -17,6 +17,9 @@ TERMS: dict[str, Term] = {
     "settings/Address": Term("The name servers of the connection, or the folder of the store.", Origin.SAVED),
     "store/Address": Term("Where the broker, or the slave that is read in its place, is reached.", Origin.LIVE),
     "topic/Address": Term("Where clients reach this broker, as the name server tells them.", Origin.ROUTE),
+    "consumers/After": Term(
+        "The offset at which the group will go on with this queue; stays: it is left where it is.", Origin.LIVE, unit="offset"
+    ),
     "Age": Term(
         "How long ago the half message was stored; of one that ended, from then to its decision.",
         Origin.TRANSACTIONS,
@@ -90,6 +93,7 @@ TERMS: dict[str, Term] = {
     ),
     "Clients": Term("Members of the group that are connected now, and how many versions they have.", Origin.LIVE),
     "Cluster": Term("Name of the cluster to which the broker belongs.", Origin.ROUTE),
+    "consumers/Commits": Term("The offset that the client will commit next for this queue.", Origin.CLIENT, unit="offset"),
     "Connected": Term("How long the connection has been open.", Origin.CONNECTIONS, unit="time"),
     "Connection": Term(
         "Name of the connection; it stands in the cluster switcher and in the title of the window.",
@@ -104,6 +108,9 @@ TERMS: dict[str, Term] = {
     "Dead": Term("Messages in the dead letter topic of the group that the store still has.", Origin.LIVE, unit="messages"),
     "Default": Term("What the broker does where nobody set anything.", Origin.SETTINGS),
     "Delay": Term("How long messages of this level wait, from the setting messageDelayLevel.", Origin.LIVE, unit="time"),
+    "consumers/Delivered again": Term(
+        "Messages from the new offset to the one of now: the group gets them once more.", Origin.LIVE, unit="messages"
+    ),
     "Detail": Term("What is known of the step: queue, offset, group, attempt.", Origin.LIFELINE),
     "Died": Term("Store time of the dead letter: when the group gave the message up.", Origin.MESSAGE),
     "Drains": Term(
@@ -123,6 +130,21 @@ TERMS: dict[str, Term] = {
     "Evidence": Term(
         "What the step is known from: a record, a committed offset, recorded offsets, a trace, or an inference.",
         Origin.LIFELINE,
+    ),
+    "consumers/Held messages": Term(
+        "Messages of this queue that the client has pulled and not yet consumed.", Origin.CLIENT, unit="messages"
+    ),
+    "consumers/Lag after": Term("Messages from the new offset to the end of the queue.", Origin.LIVE, unit="messages"),
+    "consumers/Last consumed": Term("When the client last consumed a message of this queue.", Origin.CLIENT, unit="time"),
+    "consumers/Last pull": Term(
+        "When the client last asked the broker for messages of this queue.", Origin.CLIENT, unit="time"
+    ),
+    "consumers/Lock": Term("Whether the client holds the lock of the queue, as ordered consumers need it.", Origin.CLIENT),
+    "consumers/Now at": Term("The offset that the group has committed for this queue.", Origin.LIVE, unit="offset"),
+    "consumers/Queue position (drag)": Term(
+        "The queue from its smallest to its largest offset, with the offset of now and the new one, which can be dragged.",
+        Origin.LIVE,
+        unit="offset",
     ),
     "Failed /s": Term(
         "Messages for which the listener of the client failed, as the client counts it over the last minute.",
@@ -307,6 +329,9 @@ TERMS: dict[str, Term] = {
     "Saved": Term("When the offsets were saved.", Origin.SAVED),
     "Setting": Term("Key of the setting, as in broker.conf.", Origin.SETTINGS),
     "Share": Term("Share of all connections that clients of this language and version have.", Origin.CONNECTIONS, unit="%"),
+    "consumers/Skipped": Term(
+        "Messages from the offset of now to the new one: the group never gets them.", Origin.LIVE, unit="messages"
+    ),
     "store/Slaves": Term(
         "How many slaves the broker has, and how far the one that is furthest behind is behind, where that is known.",
         Origin.LIVE,
@@ -339,6 +364,7 @@ TERMS: dict[str, Term] = {
     ),
     "settings/Time": Term("How long the step took.", Origin.PROBE, unit="ms"),
     "store/Time": Term("When the run of cleaning began.", Origin.STORE),
+    "chart/Time": Term("The moment of the figures in the row.", Origin.HISTORY),
     "Timeout": Term("After this time without an end the broker aborts the transaction.", Origin.ATOMIC, unit="time"),
     "Topic": Term("Name of the topic.", Origin.LIVE),
     "Topics and filter": Term("What the client subscribes to, and with which filter.", Origin.CONNECTIONS),

@@ -101,6 +101,8 @@ class Column(Generic[R]):
     """In the secondary text colour."""
     marks: Callable[[], MarkPattern | None] | None = None
     """What is marked in its text now, e.g. what a search looks for; the answer None: nothing."""
+    term: str = ""
+    """Under which key `gui.views.explanation` knows what it is, where its title does not say it."""
     gives_way: int = 0
     """Where there is no room for all columns, those with the largest number are left out first; 0: never."""
 

@@ -94,10 +94,15 @@ class ChartTable(QDialog):
                 value = known(row)
                 return UNKNOWN if value is None else self._value_text(value)
 
-            return Column(one.key, one.title, text, sort=known, right=True, width=VALUE_WIDTH)
+            return Column(one.key, one.title, text, sort=known, right=True, width=VALUE_WIDTH, term=f"chart/{one.title}")
 
         times = self._times
         time_column = Column[ChartRow](
-            "time", "Time", lambda row: times.full(row.at_s * 1_000), sort=lambda row: row.at_s, kind=CellKind.STRONG
+            "time",
+            "Time",
+            lambda row: times.full(row.at_s * 1_000),
+            sort=lambda row: row.at_s,
+            kind=CellKind.STRONG,
+            term="chart/Time",
         )
         return [time_column, *(value_column(place, one) for place, one in enumerate(shown))]

@@ -34,17 +34,23 @@ def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
 
 def show_table(chart: TimeChart, context: PageContext) -> ChartTable:
     """Open the figures of a chart as a table."""
-    table = ChartTable(chart, context.theme, context.times, chart.window())
+    # Of the page, which knows what the lines are.
+    table = ChartTable(chart, context.theme, context.times, _page_around(chart) or chart.window())
     table.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     table.show()
     return table
 
 
-def explain_chart(chart: TimeChart, at: QPoint) -> None:
-    """Have the page of a chart say what its lines are."""
+def _page_around(chart: TimeChart) -> PageView | None:
     around = chart.parentWidget()
     while around is not None and not isinstance(around, PageView):
         around = around.parentWidget()
+    return around
+
+
+def explain_chart(chart: TimeChart, at: QPoint) -> None:
+    """Have the page of a chart say what its lines are."""
+    around = _page_around(chart)
     if around is not None:
         around.explain_part(chart, at)
 

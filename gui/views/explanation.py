@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCursor, QGuiApplication
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QLabel, QVBoxLayout, QWidget
 
+from gui.models.table import Column
 from gui.plots.time_chart import TimeChart
+from gui.report_terms import result_term
 from gui.term_origins import Origin, Term
 from gui.term_texts import TERMS
 from gui.text import age_text, tr
@@ -22,7 +24,8 @@ from gui.widgets.panel import TERM
 if TYPE_CHECKING:
     from gui.views.page import PageView
 
-CHART = "chart"
+CHART, RESULT = "chart", "result"
+"""What the key of a column begins with, before a slash: it has the figures of a line of a chart, or is of a report's result."""
 WIDTH, MARGIN = 420, 14
 """Of the card, px."""
 _LIVE = (Origin.LIVE, Origin.HISTORY, Origin.CONFIG)
@@ -43,12 +46,23 @@ def term_of(page_id: str, title: str) -> Term | None:
     return TERMS.get(f"{page_id}/{title}") or TERMS.get(f"{page_id}/*") or TERMS.get(title)
 
 
+def term_of_column(page_id: str, column: Column[Any]) -> Term | None:
+    """What a column of a table of a page is, also in a dialog of the page."""
+    kind, _slash, name = column.term.partition("/")
+    known = None
+    if kind == RESULT:
+        known = result_term(name)
+    elif kind == CHART:
+        known = TERMS.get(f"{page_id}/{CHART}") or TERMS.get(column.term)
+    return known or (term_of(page_id, column.title) if column.title else None)
+
+
 def explained_column(page_id: str, grid: DataGrid[object], place: int) -> Explained | None:
     """A column of a table; None for one without a title."""
     columns = grid.model.columns
-    title = columns[place].title if 0 <= place < len(columns) else ""
-    term = term_of(page_id, title) if title else None
-    return None if term is None else Explained(((title, term),), grid.read_ms)
+    column = columns[place] if 0 <= place < len(columns) else None
+    term = None if column is None else term_of_column(page_id, column)
+    return None if column is None or term is None else Explained(((column.title, term),), grid.read_ms)
 
 
 def explained_chart(page_id: str, chart: TimeChart) -> Explained | None:
@@ -94,8 +108,9 @@ def _column_at(grid: DataGrid[object], at: QPoint | None) -> int:
 class ExplanationCard(QFrame):
     """A small window over the page, gone with the next click or Esc."""
 
-    def __init__(self, explained: Explained, page: PageView) -> None:
-        super().__init__(page, Qt.WindowType.Popup)
+    def __init__(self, explained: Explained, page: PageView, parent: QWidget | None = None) -> None:
+        """Create it; ``parent``: a dialog of the page, which else would keep keys and mouse from it."""
+        super().__init__(parent or page, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setProperty("role", "panel")
         lines = self._lines = QVBoxLayout(self)
@@ -158,7 +173,8 @@ def explain(page: PageView, widget: QWidget | None, at: QPoint | None = None) ->
     explained = explained_at(page.page_id, widget, at)
     if explained is None:
         return None
-    card = ExplanationCard(explained, page)
+    around = widget.window() if widget is not None else None
+    card = ExplanationCard(explained, page, around if isinstance(around, QDialog) else None)
     card.show_at(at if at is not None else _beside(widget))
     return card
 

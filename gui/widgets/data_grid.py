@@ -416,6 +416,8 @@ class DataGrid(QWidget, Generic[R]):
             self.copy(CopyFormat.JSON)
         elif QKeySequence(event.keyCombination()) == COLUMNS_KEY and self.columns.is_chosen:
             self._open_columns(self.header.mapToGlobal(self.header.rect().bottomLeft()))
+        elif event.key() == Qt.Key.Key_F1:
+            self.columns.explain(self)  # in a dialog, where the keys of the window do not count
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._activate(self.view.currentIndex().row())
         else:

@@ -161,6 +161,11 @@ class GridColumns(QObject):
         words = tr("Name of this set of columns; one that exists is replaced.")
         return ask_name(parent, tr("Save these columns"), words, "", self.save_preset)
 
+    def explain(self, part: QWidget) -> None:
+        """Say what the column is that the keyboard stands on."""
+        if self._memory is not None:
+            self._memory.explain_part(part)
+
     def _add_question(self, menu: QMenu, parent: QWidget, place: int) -> None:
         memory, columns = self._memory, self._model.columns
         if memory is None or not 0 <= place < len(columns) or not columns[place].title:

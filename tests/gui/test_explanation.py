@@ -2,33 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
 from broker_core.api import StoreError
+from gui.operations.reports import ReportRunner
+from gui.operations.tasks import TaskList
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
+from gui.report_terms import RESULT_COLUMNS, RESULT_UNITS, result_term
 from gui.term_origins import Origin
 from gui.term_texts import TERMS
 from gui.text import TimeZoneChoice, load_catalogue
+from gui.views.chart_tools import show_table
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.view import ConsumersView
-from gui.views.explanation import ExplanationCard, explained_at, explained_chart, explained_column, term_of
+from gui.views.explanation import (
+    ExplanationCard,
+    explained_at,
+    explained_chart,
+    explained_column,
+    term_of,
+    term_of_column,
+)
 from gui.views.overview.view import OverviewView
+from gui.views.reports.view import ReportsView
 from gui.views.store.brokers_panel import broker_columns
+from gui.widgets.data_grid import DataGrid
+from spark_reports.vocabulary import COLUMNS
+from tests.gui.test_reports import leave_result
+from tests.support.fake_child import FakeChild
+from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
 
 def test_terms_and_origins_are_told_in_chinese():
     known = load_catalogue("zh")
     said = {term.text for term in TERMS.values()} | {term.unit for term in TERMS.values() if term.unit}
-    said |= {origin.value for origin in Origin}
+    said |= {origin.value for origin in Origin} | set(RESULT_COLUMNS.values()) | set(RESULT_UNITS.values())
     assert sorted(text for text in said if text not in known) == []
 
 
 def test_every_origin_is_that_of_some_term():
-    assert {term.origin for term in TERMS.values()} == set(Origin)
+    assert {term.origin for term in TERMS.values()} | {result_term("topic").origin} == set(Origin)
+
+
+def test_every_column_of_results_says_what_it_is_and_how_it_is_counted():
+    assert set(RESULT_COLUMNS) == set(COLUMNS)
+    assert result_term("lag_max").unit == "a count"
+    assert result_term("topic").unit == ""
+    assert result_term("a column of a query") is None
+
+
+def test_a_column_of_a_result_is_as_old_as_the_report(show_page, qtbot, tmp_path):
+    tasks = TaskList()
+    leave_result(tmp_path / "reports" / "throughput-20261121-100211")
+    runner = ReportRunner(tasks, folder=tmp_path / "reports", process=FakeChild())
+    view = show_page(ReportsView, FakeSource(), reports=runner)
+    qtbot.waitUntil(lambda: bool(view.history.model.rows))
+    view.history.grid.select_first()
+    view.show_part("result")
+    qtbot.waitUntil(lambda: view.result.grid is not None)
+    grid = view.result.grid
+    told = explained_column("reports", grid, 1)
+    assert told.terms == (("Messages", result_term("messages")),)
+    assert told.read_ms == view.result.run.created_ms > 0
+    own = replace(grid.model.columns[1], term="result/a column of a query")
+    assert "a figure of the result" in term_of_column("reports", own).text.casefold()
+
+
+def test_tables_of_dialogs_are_explained(show_page, qtbot):
+    view = show_page(ConsumersView, FakeSource())
+    view.open({"group": "payment-settle", "tab": "members"})
+    deliver_background_calls()
+    reset = view.dialogs.reset(view.group_grid.selected_row)
+    client = view.dialogs.client("payment-settle", view.members.rows[0])
+    figures = show_table(view.findChildren(TimeChart)[0], view.context)
+    for dialog in (reset, client, figures):
+        (grid,) = dialog.findChildren(DataGrid)
+        assert [column.title for column in grid.model.columns if term_of_column("consumers", column) is None] == []
+    (grid,) = reset.findChildren(DataGrid)
+    qtbot.keyClick(grid.view, Qt.Key.Key_F1)
+    (card,) = reset.findChildren(ExplanationCard)
+    assert card.words.startswith("Queue\n")
+    assert card.parent() is reset, "the dialog keeps keys and mouse from all windows but its own"
+    card.close()
+    for dialog in (reset, client, figures):
+        dialog.close()
 
 
 def test_a_title_that_means_something_else_on_a_page_has_a_term_there():

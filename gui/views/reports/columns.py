@@ -72,7 +72,8 @@ def _result_column(index: int, name: str, times: TimeZoneChoice, *, translates: 
         return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])
 
     kind = CellKind.STRONG if index == 0 else CellKind.TEXT
-    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=0 if words else 104)
+    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=0 if words else 104,
+                  term=f"result/{name}")  # fmt: skip
 
 
 def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:

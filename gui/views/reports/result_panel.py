@@ -261,6 +261,7 @@ class ResultPanel(Panel):
         model.setParent(self._grid)
         self._grid.set_empty(tr("This table has no rows."))
         model.set_rows(table.rows)
+        self._grid.read_ms = -1 if self._run is None else self._run.created_ms
         self._table_place.addWidget(self._grid)
 
     @staticmethod
