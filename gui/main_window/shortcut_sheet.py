@@ -42,6 +42,7 @@ class ShortcutSheet(QDialog):
         area.setWidget(sheet)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setAccessibleName(tr("Keyboard shortcuts"))
         self._window, self._sheet, self._area = parent, sheet, area
         close = QPushButton(tr("Close"))
         close.clicked.connect(self.accept)

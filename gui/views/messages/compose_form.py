@@ -189,7 +189,10 @@ class ComposeForm(QWidget):
         for field in (self.tag, self.keys):
             field.setFont(mono_font())
         self.keys.setPlaceholderText(tr("Several keys apart by spaces"))
-        names = ((self.topic, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"), (self.body, "Body"))
+        names = (
+            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
+            (self.body, "Body"),
+        )  # fmt: skip
         for widget, name in names:
             widget.setAccessibleName(tr(name))
         self._bodies.addWidget(self.body)

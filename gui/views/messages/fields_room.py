@@ -23,6 +23,7 @@ class FieldsRoom(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab leads to its fields, and scrolls to them
         self._fields = fields
         self.setWidget(fields)
 

@@ -169,7 +169,8 @@ class ReplayDialog(QDialog):
         self.pace.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         self.go.setProperty("role", "primary")
         named = (
-            (self.filter, "Filter"), (self.topic, "Topic"), (self.group, "Group"), (self.name_server, "Name server"),
+            (self.filter, "Filter"), (self.topic, "Topic"), (self.topic_text, "Topic"), (self.group, "Group"),
+            (self.name_server, "Name server"),
             (self.speed, "Pace"), (self.pace, "Pace"), (self.cluster_typed, "Name of the production cluster"),
         )  # fmt: skip
         for widget, name in named:

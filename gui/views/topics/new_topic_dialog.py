@@ -86,9 +86,13 @@ class NewTopicDialog(QDialog):
         form.setVerticalSpacing(10)
         form.addRow(label(tr("Name"), "secondary"), self.name)
         form.addRow("", self.rule)
-        form.addRow(label(tr("Write queues"), "secondary"), self.write_queues)
-        form.addRow(label(tr("Read queues"), "secondary"), self.read_queues)
-        form.addRow(label(tr("Permission"), "secondary"), self.permission)
+        for name, field in (
+            (tr("Write queues"), self.write_queues),
+            (tr("Read queues"), self.read_queues),
+            (tr("Permission"), self.permission),
+        ):
+            field.setAccessibleName(name)
+            form.addRow(label(name, "secondary"), field)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(14)
