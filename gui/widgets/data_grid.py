@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable
 from enum import Enum
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -138,9 +138,11 @@ class GridView(QTableView):
 
     Signals:
         resized: The room for the columns changed.
+        figures_cut: Figures were painted that did not fit; carries key of the column → width in px with which they would.
     """
 
     resized = Signal()
+    figures_cut = Signal(dict)
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
@@ -162,6 +164,9 @@ class GridView(QTableView):
         painter = QPainter(self.viewport())
         self._rows.paint(painter, self, event.rect())
         painter.end()
+        cut, self._rows.cut = self._rows.cut, {}
+        if cut:
+            QTimer.singleShot(0, self, lambda: self.figures_cut.emit(cut))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -270,6 +275,7 @@ class DataGrid(QWidget, Generic[R]):
         self.view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.customContextMenuRequested.connect(self._ask_menu)
         self.view.resized.connect(self.share_width)
+        self.view.figures_cut.connect(self.columns.widen)
         header = self.header
         header.sectionClicked.connect(self._sort_clicked)
         self.model.shown_changed.connect(self._shown_changed)

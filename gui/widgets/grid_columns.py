@@ -7,14 +7,14 @@ header hides and shows columns, keeps sets of them under names, borders are drag
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 
-from gui.models.table import ColumnTableModel
+from gui.models.table import Column, ColumnTableModel
 from gui.text import tr
 from gui.widgets.column_presets import ColumnPresets
 from gui.widgets.saved_menu import add_saved, ask_name
@@ -61,6 +61,8 @@ class GridColumns(QObject):
         """By the user."""
         self._widths: dict[str, int] = {}
         """By the user, px."""
+        self._grown: dict[str, int] = {}
+        """Of columns whose figures did not fit, px."""
         self._is_ours = False
         """Whether a change of width comes from here."""
         for place, column in enumerate(model.columns):
@@ -88,18 +90,40 @@ class GridColumns(QObject):
             self._without_room = without_room
             self._hide()
         shown = [place for place in range(len(columns)) if not self._view.isColumnHidden(place)]
-        widths = {place: self._widths.get(columns[place].key, columns[place].width) for place in shown}
+        widths = {place: self._width_of(columns[place]) for place in shown}
         flexible = [place for place, width in widths.items() if not width]
         left = self._view.viewport().width() - sum(widths.values())
         with self._by_us():
             for place, width in widths.items():
-                if columns[place].key in self._widths:
+                if columns[place].key in self._widths or columns[place].key in self._grown:
                     self._view.setColumnWidth(place, width)
             each = max(FLEXIBLE_WIDTH_MIN, left // len(flexible)) if flexible else 0
             for place in flexible[:-1]:
                 self._view.setColumnWidth(place, each)
             for place in flexible[-1:]:
                 self._view.setColumnWidth(place, max(FLEXIBLE_WIDTH_MIN, left - each * (len(flexible) - 1)))
+
+    def widen(self, wanted: Mapping[str, int]) -> None:
+        """Make room for figures that did not fit, at the cost of the columns without a width; no column shrinks again.
+
+        Args:
+            wanted: Key of a column → px. Columns whose width the user chose stay.
+        """
+        shown = [column for column in self._model.columns if self._is_shown(column.key)]
+        flexible = [column for column in shown if not self._width_of(column)]
+        # Where other columns would give way to it, names keep what they want.
+        kept = FLEXIBLE_WIDTH_WANTED if any(column.gives_way for column in shown) else FLEXIBLE_WIDTH_MIN
+        spare = self._view.viewport().width() - sum(map(self._width_of, shown)) - kept * len(flexible)
+        for column in shown:
+            by = min(wanted.get(column.key, 0) - self._width_of(column), spare)
+            if by > 0 and column.width and column.key not in self._widths:
+                self._grown[column.key] = self._width_of(column) + by
+                spare -= by
+        self.share()
+
+    def _width_of(self, column: Column[Any]) -> int:
+        """In px; 0: what the others leave."""
+        return self._widths.get(column.key) or self._grown.get(column.key, column.width)
 
     # ---- the choice of the user ------------------------------------------------------------------------------------
 
@@ -189,6 +213,7 @@ class GridColumns(QObject):
         """Show the columns as they were kept, an empty text: as at first."""
         self._hidden.clear()
         self._widths.clear()
+        self._grown.clear()
         header = self._view.horizontalHeader()
         with self._by_us():
             for place, column in enumerate(self._model.columns):
@@ -211,7 +236,7 @@ class GridColumns(QObject):
     def _find_without_room(self) -> frozenset[str]:
         """Columns that give way to the others at the width of now."""
         wanted = [column for column in self._model.columns if column.key not in self._hidden | self._left_out]
-        widths = {column.key: self._widths.get(column.key, column.width) or FLEXIBLE_WIDTH_WANTED for column in wanted}
+        widths = {column.key: self._width_of(column) or FLEXIBLE_WIDTH_WANTED for column in wanted}
         too_much = sum(widths.values()) - self._view.viewport().width()
         found: set[str] = set()
         for column in sorted(wanted, key=lambda one: -one.gives_way):

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, Any, cast
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTableView
 
 from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Lane, Move, Section
@@ -67,6 +68,8 @@ class RowPainter:
     def __init__(self, theme: ThemeManager) -> None:
         self._theme = theme
         self.hovered_row = -1
+        self.cut: dict[str, int] = {}
+        """Keys of columns whose figures did not fit when they were painted → width in px with which they would."""
 
     def paint(self, painter: QPainter, view: QTableView, area: QRect) -> None:
         """Paint the rows that touch ``area`` of the view's viewport."""
@@ -123,7 +126,8 @@ class RowPainter:
                     found = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
                     for part in _marked(place, _fitting(place, text, width), pattern, box_of_text):
                         painter.fillRect(part, found)
-                _paint_text(painter, place, box_of_text, text, colour)
+                if not _paint_text(painter, place, box_of_text, text, colour):
+                    self._note_cut(place, text, width)
             else:
                 cell = model.cell(row, column)
                 self._paint_cell(painter, place, QRect(left, top, width, height), cell, selected=selected)
@@ -175,7 +179,16 @@ class RowPainter:
             pips = cast("tuple[int, int]", cell.value)
             paint_pips(painter, QRectF(box).adjusted(0, 0, -words, 0), pips, cell.state or State.CHECKING, tokens)
         else:
-            _paint_text(painter, place, box, cell.text, _text_colour(tokens, cell.state, dim=cell.dim, selected=selected))
+            colour = _text_colour(tokens, cell.state, dim=cell.dim, selected=selected)
+            if not _paint_text(painter, place, box, cell.text, colour):
+                self._note_cut(place, cell.text, box.width())
+
+    def _note_cut(self, place: _ColumnPlace, text: str, width: int) -> None:
+        """Remember that a figure did not fit into ``width`` px; names and sentences may be shortened."""
+        if place.column.right:
+            # Rounded up and one more: Qt shortens a text that is a fraction of a pixel too wide.
+            missing = ceil(QFontMetricsF(place.font).horizontalAdvance(text)) + 1 - width
+            self.cut[place.column.key] = max(self.cut.get(place.column.key, 0), place.width + missing)
 
 
 def cell_font(kind: CellKind) -> QFont:
@@ -198,12 +211,15 @@ def _column_places(view: QTableView, model: ColumnTableModel[Any], area: QRect) 
     return places
 
 
-def _paint_text(painter: QPainter, place: _ColumnPlace, box: QRect, text: str, colour: str) -> None:
+def _paint_text(painter: QPainter, place: _ColumnPlace, box: QRect, text: str, colour: str) -> bool:
+    """Paint a text as it fits; returns whether that is all of it."""
     if not text:
-        return
+        return True
     painter.setFont(place.font)
     painter.setPen(_colour(colour))
-    painter.drawText(box, place.flags, _fitting(place, text, box.width()))
+    fitting = _fitting(place, text, box.width())
+    painter.drawText(box, place.flags, fitting)
+    return fitting == text
 
 
 def _marked(place: _ColumnPlace, text: str, pattern: MarkPattern, box: QRect) -> list[QRect]:

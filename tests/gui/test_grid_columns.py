@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -13,6 +14,7 @@ from gui.theme.tokens import Density
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.topics.view import TopicsView
 from gui.widgets.column_presets import PRESETS_MAX
+from gui.widgets.grid_columns import FLEXIBLE_WIDTH_WANTED
 from tests.support.fake_source import FakeSource
 
 
@@ -55,6 +57,36 @@ def test_a_width_of_the_user_stays_when_rows_come(make_view):
     view.model.set_rows(view.model.rows[:3])
     view.grid.share_width()
     assert view.grid.view.columnWidth(place(view.grid, flexible)) == 444
+
+
+@pytest.mark.parametrize("figure", [218_900.0, 233_512.0, 9_999_999_999_999.0])
+def test_figures_that_do_not_fit_get_room_from_the_names(make_view, qtbot, figure):
+    view = make_view(FakeSource())
+    grid, lag = view.grid, place(view.grid, "lag")
+    before, name = grid.view.columnWidth(lag), grid.view.columnWidth(place(grid, "topic"))
+    view.model.set_rows(replace(row, lag_messages=figure) for row in view.model.rows)
+    qtbot.waitUntil(lambda: grid.view.columnWidth(lag) > before)
+    grown = grid.view.columnWidth(lag)
+    grid.view.grab()
+    assert grid.view._rows.cut == {}, "all of it is painted now"
+    assert grid.view.columnWidth(place(grid, "topic")) == name - (grown - before)
+    view.model.set_rows(replace(row, lag_messages=1.0) for row in view.model.rows)
+    grid.share_width()
+    assert grid.view.columnWidth(lag) == grown, "rows do not jump"
+
+
+def test_a_figure_gets_no_room_that_names_need_or_that_the_user_took(make_view):
+    grid = make_view(FakeSource()).grid
+    first = shown(grid)
+    grid.columns.widen({"lag": 9_000})
+    assert shown(grid) == first, "no other column gives way to it"
+    name = next(column.key for column in grid.model.columns if not column.width)
+    assert grid.view.columnWidth(place(grid, name)) >= FLEXIBLE_WIDTH_WANTED
+    assert sum(grid.view.columnWidth(each) for each in range(len(grid.model.columns))) == grid.view.viewport().width()
+    grid.columns.reset()
+    grid.view.setColumnWidth(place(grid, "lag"), 40)
+    grid.columns.widen({"lag": 90})
+    assert grid.view.columnWidth(place(grid, "lag")) == 40
 
 
 def test_they_are_reset_from_the_menu_and_with_the_layout(make_view):
