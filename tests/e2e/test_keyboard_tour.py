@@ -150,6 +150,13 @@ def tour(keys: Keyboard, store: Path) -> None:
     wait_for("the new topic", lambda: topics.exists() and TOPIC in topics.read_text(encoding="utf-8"))
     wait_for("the end of the dialog", lambda: not keys.windows("New topic"))
     keys.focus()
+    for page, key in (("Overview", "ctrl+1"), ("Topics", "ctrl+2")):
+        keys.press(key)
+        wait_for(page, partial(shows, keys, page))
+    keys.press("Return")  # the list has the keyboard, and the new topic is selected in it
+    wait_for(TOPIC, partial(shows, keys, TOPIC))
+    keys.press("ctrl+1")
+    wait_for("Overview", partial(shows, keys, "Overview"))
     keys.press("ctrl+k")
     keys.type(f"orbit://topic/{TOPIC}")
     keys.press("Return")
