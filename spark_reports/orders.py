@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,11 +148,11 @@ def _mask(arguments: argparse.Namespace) -> ReportMask | None:
 
 
 def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:
-    """Parameters from the file that ``--params`` names and from the options."""
+    """Parameters from the file that ``--params`` names, which is read once (it may be a pipe), and from the options."""
     filed = _filed(arguments)
     own = {name: str(value) for name, value in filed.items() if name not in ("from", "to", "topic")}
     own |= {one.name: text for one in own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None}
-    return replace(bounds_of(arguments), values=read_values(spec, own))
+    return replace(_bounds(arguments, filed), values=read_values(spec, own))
 
 
 def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
@@ -161,7 +161,10 @@ def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
     Raises:
         UsageError: A time cannot be read, the range is empty, or the file is none of parameters.
     """
-    filed = _filed(arguments)
+    return _bounds(arguments, _filed(arguments))
+
+
+def _bounds(arguments: argparse.Namespace, filed: Mapping[str, object]) -> ReportParameters:
     topics = filed.get("topic", [])
     asked = topics if isinstance(topics, list) else [topics]
     named = [one for one in asked if isinstance(one, str)]

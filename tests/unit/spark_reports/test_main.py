@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,15 @@ def test_parameters_come_from_a_file_and_options_win(tmp_path):
     parameters = with_file(program._parser().parse_args(words), spec)
     assert (parameters.from_ms, parameters.topics) == (1_700_000_000_000, ("orders",))
     assert parameters.values == {"late-ms": 70, "levels": "1s 2s"}
+
+
+def test_parameters_may_come_by_a_pipe_which_can_be_read_once():
+    reading, writing = os.pipe()
+    os.write(writing, b'{"to": 1700000000000, "late-ms": 50}')
+    os.close(writing)
+    parameters = with_file(program._parser().parse_args(["delay", "--params", f"/dev/fd/{reading}"]), find("delay"))
+    os.close(reading)
+    assert (parameters.to_ms, parameters.values["late-ms"]) == (1_700_000_000_000, 50)
 
 
 @pytest.mark.parametrize(
