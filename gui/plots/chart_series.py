@@ -12,6 +12,13 @@ from gui.theme.tokens import State
 Floats = NDArray[np.float64]
 
 
+def lone_points(y: Floats) -> NDArray[np.bool_]:
+    """Values that a line with gaps (NaN) leaves out, for nothing is known on either side of them."""
+    known = np.concatenate(([False], np.isfinite(y), [False]))
+    lone: NDArray[np.bool_] = known[1:-1] & ~known[:-2] & ~known[2:]
+    return lone
+
+
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
     """One line of a chart."""

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
-from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
+from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
 from gui.plots.chart_tip import ChartTip
 from gui.plots.empty_note import EmptyNote
 from gui.plots.forecast_lines import FILL_ALPHA, ForecastLines
@@ -31,6 +31,9 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 
 ANTIALIAS_POINTS_MAX = 2_000
+DOTTED_POINTS_MAX = 2_000
+"""Of more points each has a neighbour within a pixel or two."""
+DOT_PIXELS = 4
 POINTS_MAX = 1_200
 """What to ask `Series.window` for: more than a chart has pixels is wasted."""
 DAY_S = 86_400
@@ -94,6 +97,8 @@ class TimeChart(QWidget):
         self._grid = ValueGrid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
+        self._dots: dict[str, Any] = {}
+        """Of the lines that ever had a point that stood alone."""
         self._forecast: ForecastLines | None = None
         self._emptiness: EmptyNote | None = None
         self._crosshair_s = math.nan
@@ -141,6 +146,7 @@ class TimeChart(QWidget):
         self._data.update(points)
         for key, (x, y) in points.items():
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
+            self._show_dots(key, x, y)
         self._plot.setXRange(from_s, to_s, padding=0)
         self._plot.setYRange(0, self._top(), padding=0)
         now, drawn = self._seconds_per_px, self._marks_drawn_at
@@ -148,6 +154,18 @@ class TimeChart(QWidget):
             self._draw_marks()
         self._show_emptiness()
         self.legend.update_values()
+
+    def _show_dots(self, key: str, x: Floats, y: Floats) -> None:
+        """A dot where a point stands alone: the line would not show it."""
+        lone = lone_points(y) if len(y) <= DOTTED_POINTS_MAX else np.zeros(len(y), bool)
+        if key not in self._dots:
+            if not lone.any():
+                return
+            brush = pg.mkBrush(self.colour(key, self._theme.tokens))
+            self._dots[key] = pg.ScatterPlotItem(size=DOT_PIXELS, pen=None, brush=brush)
+            self._plot.addItem(self._dots[key], ignoreBounds=True)
+            self._dots[key].setVisible(key not in self._hidden)
+        self._dots[key].setData(x[lone], y[lone])
 
     def _show_emptiness(self) -> None:
         """Say it where no value of the shown lines is known: a frame without lines could as well be a fault."""
@@ -310,7 +328,9 @@ class TimeChart(QWidget):
     def toggle_series(self, key: str) -> None:
         """Hide or show a line."""
         self._hidden.symmetric_difference_update({key})
-        self._curves[key].setVisible(key not in self._hidden)
+        for item in (self._curves[key], self._dots.get(key)):
+            if item is not None:
+                item.setVisible(key not in self._hidden)
         self._plot.setYRange(0, self._top(), padding=0)
 
     def colour(self, key: str, tokens: Tokens) -> str:
@@ -338,6 +358,8 @@ class TimeChart(QWidget):
             colour = QColor(self.colour(one.key, tokens))
             style = Qt.PenStyle.DashLine if index >= 5 else Qt.PenStyle.SolidLine
             self._curves[one.key].setPen(pg.mkPen(colour, width=1.3, style=style))
+            if one.key in self._dots:
+                self._dots[one.key].setBrush(pg.mkBrush(colour))
             fill = QColor(colour)
             fill.setAlpha(FILL_ALPHA)
             self._curves[one.key].setFillLevel(0 if one.fill else None)

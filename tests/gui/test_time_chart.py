@@ -40,7 +40,12 @@ def chart(qtbot, theme):
 
 def shows(widget, colour: str) -> bool:
     """Whether a colour is painted somewhere, give or take what smoothing mixes in."""
-    picture = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+    return shows_in(widget.grab().toImage(), colour)
+
+
+def shows_in(image: QImage, colour: str) -> bool:
+    """The same of a picture."""
+    picture = image.convertToFormat(QImage.Format.Format_RGB888)
     rows = np.frombuffer(picture.constBits(), np.uint8).reshape(picture.height(), picture.bytesPerLine())
     pixels = rows[:, : picture.width() * 3].reshape(-1, 3).astype(int)
     wanted = QColor(colour)
@@ -52,6 +57,29 @@ def test_the_legend_says_the_newest_value_and_a_gap_is_unknown(chart):
     chart.show_points({"in": (X, y), "out": (X, np.where(X > 1_050, np.nan, y))}, 1_000, 1_060)
     assert chart.shown_value("in") == "1,284/s"
     assert chart.shown_value("out") == "—"
+
+
+def test_a_value_that_stands_alone_is_seen(chart, theme):
+    y = np.full(60, np.nan)
+    y[:20] = 5.0
+    chart.show_points({"in": (np.empty(0), np.empty(0)), "out": (X, y)}, 1_000, 1_060)
+    assert not shows_on_the_right(chart)
+    y[40] = 5.0
+    chart.show_points({"out": (X, y)}, 1_000, 1_060)
+    assert shows_on_the_right(chart)
+    theme.set_mode(ThemeMode.LIGHT)
+    assert shows_on_the_right(chart, LIGHT)
+    chart.toggle_series("out")
+    assert not shows_on_the_right(chart, LIGHT)
+    chart.show_points({"out": (X, y)}, 5_000, 5_060)  # none of them is in this time
+    assert not shows_on_the_right(chart, LIGHT)
+
+
+def shows_on_the_right(chart, tokens=DARK):
+    """Whether the second line is painted behind the first half of the time."""
+    plot = chart.plot
+    picture = plot.grab(plot.rect().adjusted(plot.width() // 2 + 20, 0, 0, 0)).toImage()
+    return shows_in(picture, tokens.series[1])
 
 
 def test_no_points_are_unknown(chart):
