@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import ReportSpec
 from spark_reports.chinese import all_in_chinese
 from spark_reports.datasource.cluster_plan import ClusterPlan
@@ -152,8 +153,8 @@ def with_times(data: dict[str, object], stages: Sequence[StageTime], seconds: fl
 
 def versions(java_version: str) -> dict[str, str]:
     """Versions of the programs behind a result."""
-    found = {"python": platform.python_version(), "java": java_version}
-    for package in ("orbit", "pyspark", "pyarrow", "plotly"):
+    found = {"orbit": ORBIT_VERSION, "python": platform.python_version(), "java": java_version}
+    for package in ("pyspark", "pyarrow", "plotly"):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
