@@ -152,9 +152,22 @@ _FREE = "sql"
 """The report whose columns may hold anything."""
 
 
+_KEYS = {"rolled_back": "rolled back", "given_up": "given up"}
+
+
+def word_in_english(text: str) -> str:
+    """A word of a word column as people read it; any other text as it is."""
+    return _KEYS.get(text, text)
+
+
+def is_free(report: str) -> bool:
+    """Whether the columns of a report's tables are those that its user asked for."""
+    return report == _FREE
+
+
 def word_columns(report: str) -> frozenset[str]:
     """Columns of a report's tables that hold its own words, to be translated where they are shown; files have them as such."""
-    return frozenset() if report == _FREE else _WORD_COLUMNS
+    return frozenset() if is_free(report) else _WORD_COLUMNS
 
 
 def title_of(column: str) -> str:

@@ -12,18 +12,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import plotly.offline
+import pyarrow.compute as pc
 from markupsafe import Markup
 
 from spark_reports.chinese import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
 from spark_reports.reports.result import Chart, ReportResult, Table
 from spark_reports.reports.wording import duration_text
-from spark_reports.vocabulary import Unit, word_columns
+from spark_reports.vocabulary import Unit, is_free, word_columns, word_in_english
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
 ROWS_MAX = 500
+PRINTED_ROWS_MAX = 100
+"""Rows of a table on paper; the template's style has the same number."""
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -37,7 +41,7 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
         language: ``en`` or ``zh``; names, keys and texts of messages stay as they are.
     """
     is_chinese = language == "zh"
-    translate = word_in_chinese if is_chinese else str
+    translate = word_in_chinese if is_chinese else word_in_english
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -52,18 +56,21 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
         language=language,
         question=question,
         result=result,
-        tables=[_shown(table) for table in result.tables],
-        charts_json=_script_json([_drawn(chart, label_in_chinese if is_chinese else None) for chart in result.charts]),
+        tables=[_shown(table, is_free=is_free(str(manifest["report"]))) for table in result.tables],
+        charts_json=_script_json([_written(chart, is_chinese=is_chinese) for chart in result.charts]),
         unit_words=_script_json(UNIT_WORDS if is_chinese else {}),
         plotly=Markup(plotly.offline.get_plotlyjs()),  # noqa: S704  the library's own text, no input of ours
     )
 
 
-def _shown(table: Table) -> dict[str, object]:
-    columns = list(table.units)
+def _shown(table: Table, *, is_free: bool) -> dict[str, object]:
+    """A table as the page has it: without the store where there is one only, whose name stands in the heading."""
+    names_one_store = not is_free and "store" in table.units and pc.count_distinct(table.data["store"]).as_py() <= 1
+    columns = [name for name in table.units if name != "store" or not names_one_store]
     rows = [[row[column] for column in columns] for row in table.data.slice(0, ROWS_MAX).to_pylist()]
     more = table.data.num_rows - len(rows)
-    return {"table": table, "columns": columns, "rows": rows, "more": more}
+    unprinted = table.data.num_rows - min(len(rows), PRINTED_ROWS_MAX)
+    return {"table": table, "columns": columns, "rows": rows, "more": more, "unprinted": unprinted}
 
 
 def charts_text(result: ReportResult) -> str:
@@ -71,7 +78,7 @@ def charts_text(result: ReportResult) -> str:
     return json.dumps({"charts": [_drawn(chart) for chart in result.charts]}, ensure_ascii=False)
 
 
-def _drawn(chart: Chart, label: Callable[[str, bool], str] | None = None) -> dict[str, object]:
+def _drawn(chart: Chart, label: Callable[[str, bool], str] | None = None) -> dict[str, Any]:
     """A chart as JSON has it; what is not known is null, which is drawn as nothing.
 
     Args:
@@ -84,6 +91,16 @@ def _drawn(chart: Chart, label: Callable[[str, bool], str] | None = None) -> dic
         if label is not None:
             one["name"] = label(one["name"], chart.words or chart.kind == "heat")
             one["x"] = [label(at, chart.words) if isinstance(at, str) else at for at in one["x"]]
+    return drawn
+
+
+def _written(chart: Chart, *, is_chinese: bool) -> dict[str, object]:
+    """A chart as the page has it: beside bars stand their values, as in the tables."""
+    drawn = _drawn(chart, label_in_chinese if is_chinese else None)
+    if chart.kind == "bars":
+        write = _value_in_chinese if is_chinese else format_value
+        for one in drawn["series"]:
+            one["texts"] = [write(math.nan if y is None else y, chart.unit) for y in one["y"]]
     return drawn
 
 

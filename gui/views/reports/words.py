@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from gui.text import shown_language
 from spark_reports.chinese import label_in_chinese, word_in_chinese
+from spark_reports.vocabulary import word_in_english
 
 
 def report_text(text: str) -> str:
     """A finding, a heading, a reason or a note of a report."""
-    return word_in_chinese(text) if shown_language() == "zh" else text
+    return word_in_chinese(text) if shown_language() == "zh" else word_in_english(text)
 
 
 def report_label(text: str, *, words: bool) -> str:

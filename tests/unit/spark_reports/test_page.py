@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 import pyarrow as pa
 import pytest
 
+from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import find
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
-from spark_reports.output.page import ROWS_MAX, charts_text, format_value, render_page
+from spark_reports.output.page import PRINTED_ROWS_MAX, ROWS_MAX, charts_text, format_value, render_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.progress import StageTime
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
@@ -40,9 +41,9 @@ def result_with(rows=3):
     return ReportResult(3, 0, 60_000, skips, (Headline(3, Unit.COUNT, "messages"),), ("3 of 3.",), (chart,), (table,))
 
 
-def page_of(result, language="en"):
+def page_of(result, language="en", name="throughput"):
     source = Source(["/store"], ReadPlan(files=("/store/commitlog/0",)), "local[*]", "21")
-    facts = manifest(find("throughput"), ReportParameters(), source, result, now=datetime(2026, 3, 1, tzinfo=UTC))
+    facts = manifest(find(name), ReportParameters(), source, result, now=datetime(2026, 3, 1, tzinfo=UTC))
     facts = with_times(
         with_files(facts, result, {table.name: [] for table in result.tables}), [StageTime("read", "Read", 1.5, 3)], 2.0
     )
@@ -105,9 +106,23 @@ def manifest_charts(result):
     return page_of(result)[0].get("charts")
 
 
+def test_a_table_without_a_row_says_so():
+    assert ['<td class="quiet" colspan="2">nothing</td>' in page_of(result_with(rows))[1] for rows in (0, 1)] == [True, False]
+
+
 def test_long_tables_are_cut_and_say_so():
     _, page = page_of(result_with(ROWS_MAX + 1_234))
-    assert "1,234 more rows in by_topic.csv" in page
+    on_paper = ROWS_MAX + 1_234 - PRINTED_ROWS_MAX
+    assert '<span class="screen">1,234 more rows in by_topic.csv' in page
+    assert f'<span class="paper">{on_paper:,} more rows in by_topic.csv' in page
+    assert f"tr:nth-child(n+{PRINTED_ROWS_MAX + 1}) {{ display: none; }}" in page
+    assert 'class="paper"' not in page_of(result_with(PRINTED_ROWS_MAX))[1]
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "given up"), ("zh", "已放弃回查")])
+def test_outcomes_are_words(language, word):
+    table = Table("t", "T", pa.table({"outcome": ["given_up"]}), {"outcome": Unit.TEXT}, {"outcome": "Outcome"})
+    assert f">{word}</td>" in page_of(replace(result_with(), tables=(table,)), language)[1]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +140,28 @@ def test_long_tables_are_cut_and_say_so():
 )
 def test_values_are_written_with_their_unit(value, unit, text):
     assert format_value(value, unit) == text
+
+
+def test_values_stand_beside_bars_as_the_tables_write_them():
+    bars = Chart("a", "A", "bars", Unit.DURATION, (Series("A", ["x", "y"], [1_500.0, float("nan")]),))
+    result = replace(result_with(), charts=(bars,))
+    for language, text in (("en", '"texts": ["1.5 s", "—"]'), ("zh", '"texts": ["1.5 秒", "—"]')):
+        assert text in page_of(result, language)[1]
+    assert "texts" not in charts_text(result)
+
+
+@pytest.mark.parametrize(
+    ("report", "stores", "is_shown"), [("lag", ["/a", "/a"], False), ("lag", ["/a", "/b"], True), ("sql", ["/a", "/a"], True)]
+)
+def test_one_store_takes_no_column_of_the_page(report, stores, is_shown):
+    table = Table("t", "T", pa.table({"store": stores, "n": [1, 2]}), {"store": Unit.TEXT, "n": Unit.COUNT},
+                  {"store": "Store", "n": "N"}, {"n": 3.0})  # fmt: skip
+    _, page = page_of(replace(result_with(), tables=(table,)), name=report)
+    assert ('data-title="Store"' in page) is is_shown
+
+
+def test_the_manifest_names_the_version_that_made_it():
+    assert page_of(result_with())[0]["versions"]["orbit"] == ORBIT_VERSION
 
 
 def test_charts_of_several_names_have_a_legend_that_wraps():
