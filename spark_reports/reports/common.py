@@ -22,7 +22,7 @@ from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading, TopicsOf
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
-from spark_reports.reports.wording import say
+from spark_reports.reports.wording import first_of, say
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit, title_of, unit_of
 
@@ -169,30 +169,44 @@ def bars(
     name: str, title: str, labels: Sequence[object], values: Sequence[float], unit: Unit = Unit.COUNT, *, words: bool = False
 ) -> Chart:
     """Horizontal bars, the first few; ``words``: see `Chart`."""
-    more = len(labels) - CHART_BARS_MAX
-    note = f"The first {CHART_BARS_MAX} of {len(labels):,}." if more > 0 else ""
+    note = first_of(min(len(labels), CHART_BARS_MAX), len(labels))
     series = Series(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
     return Chart(name, title, "bars", unit, (series,), note, words)
 
 
 def lines(
-    name: str, title: str, data: pa.Table, *, by: str, value: str, unit: Unit, note: str = "", words: bool = False
+    name: str,
+    title: str,
+    data: pa.Table,
+    *,
+    by: str,
+    value: str,
+    unit: Unit,
+    width_ms: int,
+    note: str = "",
+    words: bool = False,
 ) -> Chart:
     """Lines over time, one for each name in a column.
 
     Args:
         name: Key of the chart.
         title: Heading.
-        data: With the column bucket_ms, in its order.
+        data: With the column bucket_ms, in its order; column step_ms, where it is there, is the time that a row stands for.
         by: Column with the names of the lines.
         value: Column with the values.
         unit: Of the values.
+        width_ms: Time from one point to the next; where there is none for longer, nothing is known, and the line has a gap.
         note: Sentence under the chart.
         words: See `Chart`.
     """
     found: dict[str, tuple[list[object], list[float]]] = {}
-    for row in data.select([by, "bucket_ms", value]).to_pylist():
+    ends: dict[str, int] = {}
+    for row in rows_of(data):
         at, values = found.setdefault(str(row[by]), ([], []))
+        if row["bucket_ms"] > ends.get(str(row[by]), row["bucket_ms"]):
+            at.append(ends[str(row[by])])
+            values.append(math.nan)
+        ends[str(row[by])] = row["bucket_ms"] + -(-row.get("step_ms", 1) // width_ms) * width_ms
         at.append(row["bucket_ms"])
         values.append(float(row[value]) if row[value] is not None else math.nan)
     series = tuple(Series(one, at, values) for one, (at, values) in sorted(found.items()))

@@ -11,7 +11,7 @@ from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import duration_text, number
+from spark_reports.reports.wording import change_text, duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
 from spark_reports.vocabulary import Unit
 
@@ -85,7 +85,7 @@ def _period(parameters: ReportParameters) -> tuple[int, int, int]:
 
 def _findings(changes: pa.Table, now: int, then: int) -> list[str]:
     rows = rows_of(changes)
-    relative = f"{(now - then) / then:+.1%}" if then else "there were none"
+    relative = change_text((now - then) / then) if then else "there were none"
     new = [row for row in rows if row["messages"] and not row["messages_before"]]
     gone = [row for row in rows if row["messages_before"] and not row["messages"]]
     sentences = [f"{number(now, 'message')} against {then:,} before ({relative})."]

@@ -13,7 +13,7 @@ from spark_reports.parameters import durations_ms
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import duration_text, number, part
+from spark_reports.reports.wording import duration_text, number, part, verb
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
 from spark_reports.vocabulary import Unit
 
@@ -44,7 +44,12 @@ def result(found: Found) -> ReportResult:
             Headline(sums["messages"], Unit.COUNT, "waits", f"of {found.messages:,} records read"),
             Headline(sums["delivered"], Unit.COUNT, "delivered", f"{sums['early']:,} before their time"),
             Headline(sums["late"], Unit.COUNT, "late", f"by {duration_text(late_ms)} or more"),
-            Headline(sums["waiting"], Unit.COUNT, "not delivered yet", f"{sums['cancelled']:,} more were cancelled"),
+            Headline(
+                sums["waiting"],
+                Unit.COUNT,
+                "not delivered yet",
+                f"{verb(sums['cancelled'], 'more was', 'more were')} cancelled",
+            ),
         ),
         findings=_findings(sums, rows_of(levels), late_ms),
         charts=(
@@ -80,8 +85,8 @@ def result(found: Found) -> ReportResult:
 
 def _findings(sums: Mapping[str, int], levels: Sequence[Mapping[str, Any]], late_ms: int) -> tuple[str, ...]:
     waits = (
-        f"{part(sums['delivered'], sums['messages'])} waits are delivered, {sums['waiting']:,} are not yet, "
-        f"{sums['cancelled']:,} were cancelled."
+        f"{part(sums['delivered'], sums['messages'])} waits are delivered, {verb(sums['waiting'], 'is', 'are')} not yet, "
+        f"{verb(sums['cancelled'], 'was', 'were')} cancelled."
     )
     lateness = (
         f"{part(sums['late'], sums['delivered'])} deliveries were late by {duration_text(late_ms)} or more, "

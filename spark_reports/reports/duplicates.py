@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import duration_text, number
+from spark_reports.reports.wording import duration_text, first_of, number
 from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, cases
 from spark_reports.vocabulary import Unit
 
@@ -49,7 +49,7 @@ def result(found: Found) -> ReportResult:
                 "cases",
                 "Cases",
                 ordered(_named(found["cases"]), "-repeats", "sameness", "topic", "key"),
-                note=f"The first {found.parameters.number('top'):,} of {total(sums, 'groups'):,}.",
+                note=first_of(found["cases"].num_rows, total(sums, "groups")),
             ),
         ),
         notes=(

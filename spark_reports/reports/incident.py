@@ -14,7 +14,7 @@ from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, MINUTE_MS, Found, bars, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Chart, Headline, ReportResult, Table
-from spark_reports.reports.wording import clock, duration_text, number, say
+from spark_reports.reports.wording import change_text, clock, duration_text, number, say
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
 from spark_reports.transforms.lag import over_time
 from spark_reports.transforms.ownership import changes
@@ -77,6 +77,7 @@ def _sampled(reading: Reading, begin_ms: int, from_ms: int) -> dict[str, DataFra
             F.concat(F.lit("level "), F.col("level").cast("string")).alias("level"),
             F.unix_millis("time").alias("bucket_ms"),
             F.col("overdue_ms_max").alias("max_ms"),
+            "step_ms",
         ),
         "changes": changes(reading.samples("ownership"))
         .orderBy("change_time", "group", "topic", "queue_id", "store")
@@ -99,7 +100,7 @@ def result(found: Found) -> ReportResult:
         table("by_minute", "By minute", minutes, totals=("messages", "store_bytes", *_FAILURES)),
         table("actions", "Actions", acted),
     ]
-    charts = _charts(minutes, topics)
+    charts = _charts(_every_minute(minutes, parameters), topics)
     sampled = "lag" in found.tables
     if sampled:
         tables += _sampled_tables(found)
@@ -142,8 +143,19 @@ def _bucket(minutes: pa.Table) -> pa.ChunkedArray:
     return pc.divide(minutes["minute"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()), 1000)
 
 
+def _every_minute(minutes: pa.Table, parameters: ReportParameters) -> pa.Table:
+    """The minutes as bucket_ms with those on which nothing was stored, which are none in the table; of these p99_ms is null."""
+    assert parameters.from_ms is not None
+    known = dict(zip(_bucket(minutes).to_pylist(), rows_of(minutes), strict=True))
+    begin_ms = parameters.from_ms - parameters.number("before-min") * MINUTE_MS
+    every = range(begin_ms // MINUTE_MS * MINUTE_MS, min(_end_ms(parameters), parameters.now_ms), MINUTE_MS)
+    nothing = dict.fromkeys(("messages", *_FAILURES), 0)
+    schema = pa.schema([("bucket_ms", pa.int64()), *((name, pa.int64()) for name in nothing), ("p99_ms", pa.float64())])
+    return pa.Table.from_pylist([known.get(at, nothing) | {"bucket_ms": at} for at in every], schema)
+
+
 def _charts(minutes: pa.Table, topics: pa.Table) -> list[Chart]:
-    named = minutes.append_column("bucket_ms", _bucket(minutes))
+    named = minutes
     for name in ("messages", "p99_ms"):
         named = named.append_column(f"{name}_of", pa.repeat(pa.scalar(title_of(name)), minutes.num_rows))
     troubled = [name for name in _FAILURES if total(minutes, name)]
@@ -154,13 +166,18 @@ def _charts(minutes: pa.Table, topics: pa.Table) -> list[Chart]:
         for name in troubled
     ]  # fmt: skip
     made = [
-        lines("messages", "Messages by minute", named, by="messages_of", value="messages", unit=Unit.COUNT, words=True),
-        lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=Unit.DURATION, words=True),
+        lines("messages", "Messages by minute", named, by="messages_of", value="messages", unit=Unit.COUNT,
+              width_ms=MINUTE_MS, words=True),
+        lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=Unit.DURATION,
+              width_ms=MINUTE_MS, words=True),
         bars("topics", "Messages of the window by topic", topics["topic"].to_pylist(), topics["messages"].to_pylist()),
-    ]
+    ]  # fmt: skip
     if failures:
         together = pa.concat_tables(failures)
-        made.append(lines("failures", "Failures by minute", together, by="kind", value="failures", unit=Unit.COUNT, words=True))
+        made.append(
+            lines("failures", "Failures by minute", together, by="kind", value="failures", unit=Unit.COUNT,
+                  width_ms=MINUTE_MS, words=True)
+        )  # fmt: skip
     return made
 
 
@@ -176,10 +193,13 @@ def _sampled_charts(found: Found) -> list[Chart]:
     overdue = ordered(found["overdue"], "bucket_ms")
     made = [
         lines("lag", "Largest lag by minute", ordered(found["lag_lines"], "bucket_ms"), by="group", value="lag_max",
-              unit=Unit.COUNT),
+              unit=Unit.COUNT, width_ms=MINUTE_MS),
     ]  # fmt: skip
     if overdue.num_rows:
-        made.append(lines("overdue", "Overdue by level", overdue, by="level", value="max_ms", unit=Unit.DURATION, words=True))
+        made.append(
+            lines("overdue", "Overdue by level", overdue, by="level", value="max_ms", unit=Unit.DURATION, width_ms=MINUTE_MS,
+                  words=True)
+        )  # fmt: skip
     return made
 
 
@@ -195,15 +215,15 @@ def _findings(found: Found, topics: pa.Table, window: pa.Table) -> list[str]:
     if gone:
         largest = max(gone, key=lambda row: row["messages_before"])
         made.append(
-            say("{topics} fell silent; {topic} had {before:,} messages before.", topics=number(len(gone), "topic"),
-                topic=largest["topic"], before=largest["messages_before"])
+            say("{topics} fell silent; {topic} had {before} before.", topics=number(len(gone), "topic"),
+                topic=largest["topic"], before=number(largest["messages_before"], "message"))
         )  # fmt: skip
     grown = [row for row in rows_of(topics) if row["relative_change"] and row["messages"]]
     if grown:
         most = max(grown, key=lambda row: abs(row["relative_change"]))
         made.append(
-            say("By minute, {topic} changed most: {change:+.1%} against the time before.", topic=most["topic"],
-                change=most["relative_change"])
+            say("By minute, {topic} changed most: {change} against the time before.", topic=most["topic"],
+                change=change_text(most["relative_change"]))
         )  # fmt: skip
     peak = max((row for row in rows_of(window) if row["p99_ms"] is not None), key=lambda row: row["p99_ms"], default=None)
     if peak:
@@ -221,8 +241,9 @@ def _sampled_findings(found: Found) -> list[str]:
     if known:
         worst = max(known, key=lambda row: row["lag_max"])
         made.append(
-            say("{group} had the largest lag: {lag:,} messages, {before} before the window.", group=worst["group"],
-                lag=worst["lag_max"], before="unknown" if worst["lag_before"] is None else f"{worst['lag_before']:,}")
+            say("{group} had the largest lag: {lag}, {before} before the window.", group=worst["group"],
+                lag=number(worst["lag_max"], "message"),
+                before="unknown" if worst["lag_before"] is None else f"{worst['lag_before']:,}")
         )  # fmt: skip
     made.append(
         say("{changes} of owner, {events} and {actions} were recorded.", changes=number(found["changes"].num_rows, "change"),

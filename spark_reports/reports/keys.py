@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult, Table
-from spark_reports.reports.wording import number, part
+from spark_reports.reports.wording import first_of, number, part
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
 from spark_reports.vocabulary import Unit
 
@@ -52,11 +52,7 @@ def result(found: Found) -> ReportResult:
             for column, noun in _SORTS
             if ranking[column].num_rows
         ),
-        tables=[
-            made
-            for column, noun in _SORTS
-            for made in _tables(column, noun, ranking[column], even[column], found.parameters.number("top"))
-        ],
+        tables=[made for column, noun in _SORTS for made in _tables(column, noun, ranking[column], even[column])],
         notes=(
             "Keys are separated by spaces; a message counts for each of its keys.",
             (
@@ -76,15 +72,15 @@ def _findings(noun: str, ranking: pa.Table, even: pa.Table) -> list[str]:
     for row in rows_of(ranking.slice(0, 1)):
         whole = next(one["keyed"] for one in rows_of(even) if one["topic"] == row["topic"])
         sentences.append(
-            f"{part(row['messages'], whole)} of {row['topic']} have the {noun} {row['key']}, "
+            f"{part(row['messages'], whole)} uses in {row['topic']} are of the {noun} {row['key']}, "
             f"in {number(row['queues'], 'queue')}."
         )
     return sentences
 
 
-def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table, top: int) -> list[Table]:
+def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table) -> list[Table]:
     names = ["largest" if name == "messages_max" else name for name in even.column_names]
-    note = f"The first {top:,} of {total(even, 'distinct_values'):,}."
+    note = first_of(ranking.num_rows, total(even, "distinct_values"))
     return [
         table(f"{column}_first", f"First {noun}s", ranking, note=note),
         table(f"{column}_by_topic", f"Spread of {noun}s by topic", even.rename_columns(names), totals=("keyed",)),

@@ -68,7 +68,8 @@ def result(found: Found) -> ReportResult:
         findings=[*_findings(groups, missed, hours, late, target), *gap_findings(gaps)],
         charts=(
             lines("lag", "Largest lag over time", ordered(found["lines"], "bucket_ms"), by="group", value="lag_max",
-                  unit=Unit.COUNT, note=f"The {CHART_GROUPS_MAX} groups with the largest lag."),
+                  unit=Unit.COUNT, width_ms=bucket_ms(found.parameters),
+                  note=f"The {CHART_GROUPS_MAX} groups with the largest lag."),
             bars("late", "Time late by group", groups["group"].to_pylist(), groups["late_ms"].to_pylist(), Unit.DURATION),
         ),
         tables=(

@@ -5,18 +5,18 @@ Negative values are clocks, not speed; they are counted and shown by themselves 
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series
-from spark_reports.reports.wording import duration_text, part
+from spark_reports.reports.common import ACCOUNTING, Found, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.result import Chart, Headline, ReportResult
+from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, latency_by, with_latency
 from spark_reports.vocabulary import Unit
+
+HOUR_MS = 3_600_000
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
@@ -42,7 +42,7 @@ def result(found: Found) -> ReportResult:
         headlines=(
             Headline(sent, Unit.COUNT, "messages as sent", f"of {found.messages:,} records read"),
             *((Headline(overall[key], Unit.DURATION, title) for key, title in _PERCENTILES) if overall else ()),
-            Headline(skewed, Unit.COUNT, "from clocks ahead", f"of {ahead.num_rows} hosts"),
+            Headline(skewed, Unit.COUNT, "from clocks ahead", f"of {number(ahead.num_rows, 'host')}"),
         ),
         findings=_findings(plausible, ahead, sent, overall["p99_ms"] if overall else None),
         charts=(
@@ -77,8 +77,8 @@ def _findings(plausible: pa.Table, ahead: pa.Table, sent: int, p99: float | None
     if plausible.num_rows > 1:
         slowest = rows_of(plausible.slice(0, 1))[0]
         sentences.append(
-            f"{slowest['messages']:,} messages from {slowest['host']} are the slowest: 99 % took at most "
-            f"{duration_text(slowest['p99_ms'])}."
+            f"{number(slowest['messages'], 'message')} from {slowest['host']} "
+            f"{'is' if slowest['messages'] == 1 else 'are'} the slowest: 99 % took at most {duration_text(slowest['p99_ms'])}."
         )
     if skewed:
         worst = min(rows_of(ahead), key=lambda row: row["min_ms"])
@@ -90,11 +90,13 @@ def _findings(plausible: pa.Table, ahead: pa.Table, sent: int, p99: float | None
 
 
 def _over_time(hours: pa.Table) -> Chart:
-    rows = rows_of(ordered(hours.filter(pc.equal(hours["skew"], PLAUSIBLE)), "hour_time"))
-    at: list[object] = [_ms(row["hour_time"]) for row in rows]
-    series = tuple(Series(title, at, [float(row[key]) for row in rows]) for key, title in _PERCENTILES)
-    return Chart("hours", "Latency over time", "lines", Unit.DURATION, series, "One point is one hour.", words=True)
-
-
-def _ms(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)
+    rows = ordered(hours.filter(pc.equal(hours["skew"], PLAUSIBLE)), "hour_time")
+    at = pc.divide(rows["hour_time"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()), 1000)
+    both = pa.concat_tables(
+        pa.table({"bucket_ms": at, "what": pa.repeat(pa.scalar(title), len(rows)), "ms": rows[key]})
+        for key, title in _PERCENTILES
+    )
+    return lines(
+        "hours", "Latency over time", both, by="what", value="ms", unit=Unit.DURATION, width_ms=HOUR_MS,
+        note="One point is one hour.", words=True,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, Found, bars, ordered, rows_of, table, total
 from spark_reports.reports.gaps import gap_findings, gap_rows
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import clock, duration_text, number, say
+from spark_reports.reports.wording import clock, duration_text, first_of, number, say
 from spark_reports.transforms.ownership import by_queue, changes, rebalances
 from spark_reports.transforms.samples import sample_accounting
 from spark_reports.vocabulary import Unit
@@ -51,7 +51,12 @@ def result(found: Found) -> ReportResult:
             table("by_group", "By group", groups, totals=("queues", "changes", "unowned_ms")),
             table("by_queue", "By queue", queues, totals=("changes", "sampled_ms", "unowned_ms")),
             table("rebalances", "Rebalances", moves, totals=("changes",), note="Changes of a group within 30 s of each other."),
-            table("changes", "Changes of owner", found["changes"], note=f"The first {CHANGES_MAX:,} in time."),
+            table(
+                "changes",
+                "Changes of owner",
+                found["changes"],
+                note=first_of(found["changes"].num_rows, total(queues, "changes")),
+            ),
             table("gaps", "Times without samples", gaps, totals=("length_ms",)),
         ),
         notes=(

@@ -76,5 +76,6 @@ def _findings(topics: pa.Table, queues: pa.Table) -> list[str]:
             f"{number(row['queues'], 'queue')}, {row['skewness']:.1f} times the mean."
         )
         for row in rows_of(topics.slice(0, 1))
+        if row["largest"] * row["queues"] > row["messages"]
     ]
     return sentences

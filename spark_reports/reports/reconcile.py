@@ -14,7 +14,7 @@ from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import number, part
+from spark_reports.reports.wording import number, part, verb
 from spark_reports.transforms.reconcile import MISSING, ONCE, RECONCILE_COLUMNS, SEVERAL, STATES, reconciled
 from spark_reports.vocabulary import Unit
 
@@ -71,15 +71,18 @@ def result(found: Found) -> ReportResult:
     return found.result(
         headlines=(
             Headline(
-                keys.num_rows, Unit.COUNT, "listed keys", f"{repeated:,} stand in the list more than once" if repeated else ""
+                keys.num_rows,
+                Unit.COUNT,
+                "listed keys",
+                f"{verb(repeated, 'stands', 'stand')} in the list more than once" if repeated else "",
             ),
             *(Headline(by_state[state].num_rows, Unit.COUNT, state) for state in STATES),
         ),
         findings=(
             (
                 f"{part(by_state[ONCE].num_rows, keys.num_rows)} listed keys are stored once, "
-                f"{by_state[MISSING].num_rows:,} are missing, "
-                f"{by_state[SEVERAL].num_rows:,} are stored several times."
+                f"{verb(by_state[MISSING].num_rows, 'is', 'are')} missing, "
+                f"{verb(by_state[SEVERAL].num_rows, 'is', 'are')} stored several times."
             ),
             (
                 f"{number(total(keys, 'copies'), 'message')} carry a listed key; {number(dead, 'key')} "

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import number, part
+from spark_reports.reports.wording import number, part, verb
 from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
 from spark_reports.vocabulary import Unit
 
@@ -93,8 +93,8 @@ def _findings(sums: dict[str, int], attempts: pa.Table, topics: pa.Table) -> lis
     worst = max(rows_of(topics), key=lambda row: row["dead"])
     sentences = [
         (
-            f"{part(sums['dead'], whole)} messages given back became dead letters, {sums['last_seen']:,} were not seen again, "
-            f"{sums['waiting']:,} wait."
+            f"{part(sums['dead'], whole)} messages given back became dead letters, "
+            f"{verb(sums['last_seen'], 'was', 'were')} not seen again, {verb(sums['waiting'], 'waits', 'wait')}."
         ),
         f"{part(once, whole)} were not seen again after the first attempt.",
     ]

@@ -63,7 +63,7 @@ def result(found: Found) -> ReportResult:
         headlines=(
             Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
             Headline(per(bodies, found.messages), Unit.BYTES, "average body"),
-            Headline(near, Unit.COUNT, "near the limit", f"{NEAR_LIMIT:.0%} of {LIMIT_BYTES:,} bytes or more"),
+            Headline(near, Unit.COUNT, "near the limit", f"{100 * NEAR_LIMIT:.0f} % of {LIMIT_BYTES:,} bytes or more"),
         ),
         findings=_findings(found.messages, topics, trial, near),
         charts=(

@@ -142,7 +142,8 @@ def _cut(properties: pa.Table) -> pa.Table:
 def _findings(messages: int, named: pa.Table, gone: pa.Table) -> list[str]:
     sentences = [f"{part(total(named, 'messages'), messages)} messages have a tag."]
     sentences += [
-        f"{row['messages']:,} messages have the tag {row['tag']} of {row['topic']}, the most frequent one."
+        f"{number(row['messages'], 'message')} {'has' if row['messages'] == 1 else 'have'} the tag {row['tag']} of "
+        f"{row['topic']}, the most frequent one."
         for row in rows_of(named.slice(0, 1))
     ]
     sentences += [

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from spark_reports.reading import Reading
 from spark_reports.reports.common import Found, bars, milliseconds, nothing_found, per, skips, table
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
-from spark_reports.reports.wording import clock, number, part, share_text
+from spark_reports.reports.wording import clock, first_of, number, part, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
 from spark_reports.vocabulary import Unit
 
@@ -126,16 +126,17 @@ def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tu
     bodies = float(pc.sum(traffic["body_bytes"]).as_py() or 0)
     stored = float(pc.sum(traffic["store_bytes"]).as_py() or 0)
     peak = _row_of_max(by_minute, "messages")
-    tags = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
+    pairs = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
+    tags = f"{pairs} {'topic and tag' if pairs == 1 else 'topics and tags'}"
     return (
-        Headline(messages, Unit.COUNT, "messages", f"in {by_topic.num_rows} topics, {tags} topics and tags"),
+        Headline(messages, Unit.COUNT, "messages", f"in {number(by_topic.num_rows, 'topic')}, {tags}"),
         Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
         Headline(per(bodies, messages), Unit.BYTES, "average body", _largest(by_topic)),
         Headline(
             float(peak["messages"]) / 60 if peak else math.nan,
             Unit.RATE,
             "messages/s in the busiest minute",
-            f"{peak['messages']:,} messages at {clock(peak['minute'])}" if peak else "",
+            f"{number(peak['messages'], 'message')} at {clock(peak['minute'])}" if peak else "",
         ),
     )
 
@@ -157,7 +158,9 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_
         )
     if tagged:
         pair = tagged[0]
-        sentences.append(f"The most frequent tag is {pair['tag']} of {pair['topic']} with {pair['messages']:,} messages.")
+        sentences.append(
+            f"The most frequent tag is {pair['tag']} of {pair['topic']} with {number(pair['messages'], 'message')}."
+        )
     sender = by_host.slice(0, 1).to_pylist()[0]
     sentences.append(
         f"{part(sender['messages'], total)} messages come from {sender['host']}, one of {number(by_host.num_rows, 'host')}."
@@ -165,7 +168,7 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_
     if peak and minutes > 1:
         mean = total / minutes
         sentences.append(
-            f"The busiest minute was {clock(peak['minute'])} with {peak['messages']:,} messages, "
+            f"The busiest minute was {clock(peak['minute'])} with {number(peak['messages'], 'message')}, "
             f"{peak['messages'] / mean:.1f} times the mean of the {minutes:,} minutes that have any."
         )
     return tuple(sentences)
@@ -196,7 +199,7 @@ def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_ho
             "bars",
             Unit.COUNT,
             (Series("Messages", labels, [float(row["messages"]) for row in by_tag]),),
-            "" if by_topic_tag.num_rows <= CHART_BARS_MAX else f"The first {CHART_BARS_MAX} of {by_topic_tag.num_rows:,}.",
+            first_of(len(by_tag), by_topic_tag.num_rows),
         ),
         bars("producers", "Messages by producer", by_host["host"].to_pylist(), by_host["messages"].to_pylist()),
     )

@@ -16,6 +16,11 @@ def number(value: int, noun: str) -> str:
     return f"{value:,} {noun if value == 1 else plural}"
 
 
+def verb(value: int, one: str, several: str) -> str:
+    """``1 is``, ``2,000 are``."""
+    return f"{value:,} {one if value == 1 else several}"
+
+
 def part(some: int, whole: int) -> str:
     """``3 of 4 (75.0 %)``."""
     return f"{some:,} of {whole:,} ({share_text(some, whole)})"
@@ -24,6 +29,16 @@ def part(some: int, whole: int) -> str:
 def share_text(some: float, whole: float) -> str:
     """A share in percent; of nothing there is none."""
     return f"{100 * some / whole:.1f} %" if whole else "—"
+
+
+def change_text(relative: float) -> str:
+    """A relative change in percent, with its sign."""
+    return f"{100 * relative:+.1f} %"
+
+
+def first_of(shown: int, whole: int) -> str:
+    """Says that a ranking goes on; nothing where all of it is shown."""
+    return say("The first {n:,} of {total:,}.", n=shown, total=whole) if shown < whole else ""
 
 
 def duration_text(milliseconds_: float | None) -> str:

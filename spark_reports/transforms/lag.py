@@ -70,12 +70,14 @@ def over_time(stretches: DataFrame, bucket_ms: int, groups: int) -> DataFrame:
     """Largest lag in buckets of time, of the groups that had the largest.
 
     Returns:
-        group, bucket_ms (its beginning), lag_max.
+        group, bucket_ms (its beginning), lag_max, step_ms (the longest stretch of it).
     """
     largest = stretches.groupBy("group").agg(F.max("lag_messages_max").alias("lag_max")).orderBy(F.desc("lag_max"), "group")
     chosen = stretches.join(largest.limit(groups).select("group"), "group", "left_semi")
     bucket = F.floor(F.unix_millis("time") / bucket_ms) * bucket_ms
-    return chosen.groupBy("group", bucket.cast("bigint").alias("bucket_ms")).agg(F.max("lag_messages_max").alias("lag_max"))
+    return chosen.groupBy("group", bucket.cast("bigint").alias("bucket_ms")).agg(
+        F.max("lag_messages_max").alias("lag_max"), F.max("step_ms").alias("step_ms")
+    )
 
 
 def _whole(column: Column) -> Column:

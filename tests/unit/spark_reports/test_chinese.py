@@ -26,6 +26,15 @@ from spark_reports.reports.wording import duration_text, number, part, say
             "lanes 的 60/100（60.0 %） 使用业务 Key hot，在 1 个队列中。",
         ),
         (
+            f"{part(60, 100)} uses in lanes are of the business key hot, in {number(1, 'queue')}.",
+            "lanes 中使用的 60/100（60.0 %） 是业务 Key hot，在 1 个队列中。",
+        ),
+        (
+            say("{n} from {host} is the slowest: 99 % took at most {time}.", n=number(1, "message"), host="a", time="3 ms"),
+            "来自 a 的 1 条消息最慢：99 % 不超过 3 毫秒。",
+        ),
+        ("2 messages from a are the slowest: 99 % took at most 3 ms.", "来自 a 的 2 条消息最慢：99 % 不超过 3 毫秒。"),
+        (
             "First: delivered again, attempt 2, in %RETRY%a. Last: dead letter after 3 attempts, in %DLQ%a.",
             "首条：重新投递，第 2 次，在 %RETRY%a。末条：3 次后成为死信，在 %DLQ%a。",
         ),
