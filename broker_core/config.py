@@ -277,6 +277,8 @@ class RemotingLimits:
         pending_requests_max: Requests of ours on one connection that wait for their answer.
         connect_timeout_ms: For opening a connection.
         request_timeout_ms: For an answer, where the caller gives no time of its own.
+        silence_ms: A connection on which nothing came for so long, though a request waited for its answer, is asked no more:
+            a way that is cut says nothing, and the system would notice after a quarter of an hour.
     """
 
     frame_bytes_max: int = 16 * 1024 * 1024
@@ -292,6 +294,7 @@ class RemotingLimits:
     pending_requests_max: int = 65_535
     connect_timeout_ms: int = 3_000
     request_timeout_ms: int = 3_000
+    silence_ms: int = 2_500
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,8 @@ class ConnectionPool:
         self._limits = RemotingLimits() if limits is None else limits
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
+        self._retired: set[Connection] = set()
+        """Whose peers fell silent; what was asked there may still be answered."""
         self._closed = False
 
     @property
@@ -137,14 +139,16 @@ class ConnectionPool:
         return list(self._connections)
 
     async def get(self, address: str) -> Connection:
-        """Return the connection to ``address``, opening it when there is none.
+        """Return the connection to ``address``, opening it when there is none, or none that says anything.
 
         Raises:
             NetworkError: The address cannot be reached, or the pool is closed.
         """
         connection = self._connections.get(address)
         if connection is not None and not connection.is_closed:
-            return connection
+            if not connection.is_mute:
+                return connection
+            self._retire(address, connection)
         if self._closed:
             raise ConnectionLostError(f"no connection to {address}: the client is closed", address=address)
         task = self._opening.get(address)
@@ -175,7 +179,7 @@ class ConnectionPool:
         for task in list(self._opening.values()):
             task.cancel()
         await asyncio.gather(*self._opening.values(), return_exceptions=True)
-        await end_all(list(self._connections.values()), "the client closes")
+        await end_all([*self._connections.values(), *self._retired], "the client closes")
         self._connections.clear()
         if self._dialer is not None:
             await self._dialer.close()
@@ -193,6 +197,13 @@ class ConnectionPool:
         # All who waited may have given up meanwhile: the failure is nobody's then.
         if not done.cancelled():
             done.exception()
+
+    def _retire(self, address: str, connection: Connection) -> None:
+        logger.info("%s is connected to anew: nothing comes on the connection there is", address)
+        del self._connections[address]
+        self._retired.add(connection)
+        connection.on_closed(self._retired.discard)
+        connection.retire()
 
     def _forget(self, address: str, lost: Connection) -> None:
         if self._connections.get(address) is lost:

@@ -79,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         version: `MQVersion` ordinal the peer gave in its last command; 0 before the first.
         serialize_type: Header encoding of the peer's last command, used for requests of ours.
         last_active: Loop time of the last byte in or out.
+        is_mute: Whether a request of ours waited in vain for as long as a peer may be silent, and nothing came meanwhile.
         partial_since: Loop time since when a frame waits for its rest; infinity when none does.
         requests_in: Requests received so far.
         bytes_in: Bytes received so far; of TLS what was inside.
@@ -91,10 +92,11 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
-        "_in_read", "_is_held_up", "_limits", "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests",
-        "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out",
-        "close_reason", "connected_at", "credentials", "express", "held_bytes", "language", "last_active", "local_address",
-        "partial_since", "remote_address", "requests_in", "serialize_type", "version",
+        "_heard_at", "_in_read", "_is_held_up", "_is_retired", "_limits", "_loop", "_on_open", "_opaque", "_pending",
+        "_reading_paused", "_rests", "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes", "_waits_for_room",
+        "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "held_bytes", "is_mute",
+        "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +137,9 @@ class Connection(asyncio.BufferedProtocol):
         self.version = 0
         self.serialize_type = SerializeType.JSON
         self.last_active = self._loop.time()
+        self._heard_at = self.last_active
+        self._is_retired = False
+        self.is_mute = False
         self.partial_since = math.inf
         self.requests_in = 0
         self.bytes_in = 0
@@ -276,9 +281,13 @@ class Connection(asyncio.BufferedProtocol):
         limit_ms = self._limits.request_timeout_ms if timeout_ms is None else timeout_ms
         timer = self._loop.call_later(limit_ms / 1000, self._time_out, opaque, command.code, limit_ms)
 
-        def settle(_: asyncio.Future[RemotingCommand]) -> None:
+        def settle(settled: asyncio.Future[RemotingCommand]) -> None:
             timer.cancel()
             self._pending.pop(opaque, None)
+            if settled.cancelled():
+                self._waited_in_vain(timer.when() - limit_ms / 1000)
+            if self._is_retired:
+                self._end_if_idle()
 
         answer.add_done_callback(settle)
         return answer
@@ -293,6 +302,15 @@ class Connection(asyncio.BufferedProtocol):
             answered(answer.result() if error is None else error)
 
         self.request(command, timeout_ms).add_done_callback(settle)
+
+    def retire(self) -> None:
+        """End the connection as soon as nothing of ours waits for an answer on it; nothing more is to be asked."""
+        self._is_retired = True
+        self._end_if_idle()
+
+    def _end_if_idle(self) -> None:
+        if not self._pending:
+            self.abort("its peer fell silent")
 
     def close(self, reason: str = "closed by this side") -> None:
         """End the connection after what is unsent has been handed to the system. Safe to call again."""
@@ -342,7 +360,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _received(self, data: bytes) -> None:
-        now = self.last_active = self._loop.time()
+        now = self.last_active = self._heard_at = self._loop.time()
+        self.is_mute = False
         self.bytes_in += len(data)
         self._in_read = True
         if self._decoder.pending_bytes == 0:
@@ -552,8 +571,13 @@ class Connection(asyncio.BufferedProtocol):
     def _time_out(self, opaque: int, code: int, limit_ms: int) -> None:
         answer = self._pending.pop(opaque, None)
         if answer is not None and not answer.done():
+            self._waited_in_vain(self._loop.time() - limit_ms / 1000)
             text = f"{self.remote_address} did not answer request {code} within {limit_ms:,} ms"
             answer.set_exception(RequestTimeoutError(text, address=self.remote_address, code=code))
+
+    def _waited_in_vain(self, since: float) -> None:
+        """Note that a request got no answer: where nothing came at all, the way to the peer may be cut."""
+        self.is_mute = self.is_mute or (self._heard_at <= since <= self._loop.time() - self._limits.silence_ms / 1000)
 
     def _lost_error(self) -> ConnectionLostError:
         why = self.close_reason or "not connected"

@@ -72,3 +72,61 @@ def test_a_cancelled_caller_does_not_cancel_the_connection_for_others():
         await server.stop()
 
     asyncio.run(run())
+
+
+def test_a_connection_on_which_nothing_comes_is_asked_no_more_and_what_waits_there_may_still_be_answered():
+    async def run():
+        held = []
+
+        def serve(connection, command):
+            if command.body == b"never":
+                return None
+            if command.body == b"later":
+                held.append((connection, command))
+                return None
+            return echo(connection, command)
+
+        server = RemotingServer("127.0.0.1", 0, serve)
+        await server.start()
+        pool = ConnectionPool(limits=RemotingLimits(silence_ms=20))
+        assert (await pool.request(server.address, RemotingCommand(1, body=b"x"))).body == b"x"
+        (first,) = server.connections
+        later = asyncio.ensure_future(pool.request(server.address, RemotingCommand(1, body=b"later"), 60_000))
+        with pytest.raises(NetworkError, match="did not answer request 1 within 5 ms"):
+            await pool.request(server.address, RemotingCommand(1, body=b"never"), 5)
+        assert (await pool.request(server.address, RemotingCommand(1, body=b"x"))).body == b"x"
+        assert server.connections == {first}, "a short wait says nothing"
+        given_up = asyncio.ensure_future(pool.request(server.address, RemotingCommand(1, body=b"never"), 60_000))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await given_up
+        assert (await pool.request(server.address, RemotingCommand(1, body=b"x"))).body == b"x"
+        assert len(server.connections) == 2
+        ((connection, command),) = held
+        connection.send(command.reply(body=b"at last"))
+        assert (await later).body == b"at last"
+        await eventually(lambda: len(server.connections) == 1 and first not in server.connections)
+        await pool.close()
+        await server.stop()
+
+    asyncio.run(run())
+
+
+def test_a_pool_that_closes_ends_also_what_it_asks_no_more():
+    async def run():
+        server = RemotingServer("127.0.0.1", 0, lambda _connection, _command: None)
+        await server.start()
+        pool = ConnectionPool(limits=RemotingLimits(silence_ms=20))
+        waits = [asyncio.ensure_future(pool.request(server.address, RemotingCommand(1), 60_000))]
+        with pytest.raises(NetworkError):
+            await pool.request(server.address, RemotingCommand(1), 50)
+        waits.append(asyncio.ensure_future(pool.request(server.address, RemotingCommand(1), 60_000)))
+        await eventually(lambda: len(server.connections) == 2)
+        await pool.close()
+        for wait in waits:
+            with pytest.raises(ConnectionLostError):
+                await wait
+        await eventually(lambda: not server.connections)
+        await server.stop()
+
+    asyncio.run(run())
