@@ -208,6 +208,7 @@ class _Run:
         self.was_interrupted = False
         self.outcome = Outcome(0, 0, ("it did not begin",))
         self._write = write
+        self._is_writing = False
         self._tells_progress = tells_progress
         self._told_s = time.monotonic()
         self._levels = DelayLevels(StoreConfig().message_delay_level)
@@ -240,26 +241,46 @@ class _Run:
         """Search a cluster."""
         from broker_core.search.cluster import ClusterSearch  # noqa: PLC0415  as above
 
-        async with access.admin() as admin:
-            search = ClusterSearch(admin, expression, limit=limit)
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        search: ClusterSearch | None = None
 
-            def interrupted() -> None:
-                self.was_interrupted = True
+        def interrupted() -> None:
+            self.was_interrupted = True
+            if search is None:
+                task.cancel()
+            else:
                 search.cancel()
 
-            loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGINT, interrupted)
-            try:
+        def terminated(*_: object) -> None:
+            if self._is_writing:
+                # Whoever reads may have stopped, so nothing that waits its turn in the loop would come.
+                raise SystemExit(EXIT_TERMINATED)
+            # What is raised in the midst of a connection's work ends the connection, and not the program.
+            loop.call_soon_threadsafe(task.cancel)
+
+        loop.add_signal_handler(signal.SIGINT, interrupted)
+        signal.signal(signal.SIGTERM, terminated)
+        try:
+            async with access.admin() as admin:
+                search = ClusterSearch(admin, expression, limit=limit)
                 await search.prepare()
                 _say(f"plan: {search.plan}")
                 async for step in search.steps():
-                    for hit in step.hits:
-                        self._give(hit, None)
-                    self._tell(step)
-            finally:
-                loop.remove_signal_handler(signal.SIGINT)
-            assert search.outcome is not None
-            self.outcome = search.outcome
+                    self._give_all(step)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGTERM, _terminated)
+        assert search.outcome is not None
+        self.outcome = search.outcome
+
+    def _give_all(self, step: Step) -> None:
+        """What a step of a search of a cluster has found."""
+        self._is_writing = True
+        for hit in step.hits:
+            self._give(hit, None)
+        self._is_writing = False
+        self._tell(step)
 
     def _tell(self, step: Step) -> None:
         """A line of progress now and then, while hits go to a file."""
@@ -285,6 +306,10 @@ def _run(
     if access is None:
         run.store(arguments.store, expression, arguments.limit)
     else:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(run.cluster(access, expression, arguments.limit))
+        try:
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(run.cluster(access, expression, arguments.limit))
+        except asyncio.CancelledError:
+            if not run.was_interrupted:
+                raise SystemExit(EXIT_TERMINATED) from None
     return run

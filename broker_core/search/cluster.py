@@ -11,12 +11,14 @@ Source: spec remoting §2.2.3 (pulls), §2.2.6 (queries).
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
+from typing import Any
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
@@ -87,7 +89,8 @@ class ClusterSearch:
         self._parts: list[QueuePart] = []
         self._topics: list[str] = []
         self._scanned = self._found = self._undecoded = 0
-        self._is_cancelled = self._is_given_up = False
+        self._is_given_up = False
+        self._cancelled = asyncio.Event()
         by_queue = any(one.field.name == "queue" for one in comparisons(expression))
         is_plain = self._lookups is None and (queue_number is _own_number or not by_queue)
         self._pulled_filter = PulledFilter(expression) if is_plain else None
@@ -97,17 +100,32 @@ class ClusterSearch:
         self.outcome: Outcome | None = None
 
     def cancel(self) -> None:
-        """End it soon; the outcome says that it is partial."""
-        self._is_cancelled = True
+        """End it, whatever brokers are waited for; the outcome says that it is partial."""
+        self._cancelled.set()
 
     async def prepare(self) -> None:
-        """Find out what there is to look at.
+        """Find out what there is to look at; less than all where it is cancelled meanwhile.
 
         Raises:
             NetworkError: No name server answers.
             RemoteError: It answers with an error.
             CodecError: Its answer cannot be read.
         """
+        await self._unless_cancelled(self._prepare())
+
+    async def _unless_cancelled(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, which is given up as soon as the search is cancelled."""
+        working, cancelled = asyncio.ensure_future(work), asyncio.ensure_future(self._cancelled.wait())
+        try:
+            await asyncio.wait((working, cancelled), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            cancelled.cancel()
+            working.cancel()
+            await asyncio.gather(working, cancelled, return_exceptions=True)
+
+    async def _prepare(self) -> None:
         topics = await self._places.topics()
         for topic in sorted(literal_topics(self._expression) - topics):
             if self._may_match(topic, None):
@@ -125,7 +143,14 @@ class ClusterSearch:
     async def steps(self) -> AsyncGenerator[Step, None]:
         """Carry the search out; `outcome` is known afterwards."""
         is_finished = False
-        pulls = ParallelPulls(self._pulled, self._parts, self._places.addresses, self._gaps, pauses_s=self._retry_pauses_s)
+        pulls = ParallelPulls(
+            self._pulled,
+            self._parts,
+            self._places.addresses,
+            self._gaps,
+            pauses_s=self._retry_pauses_s,
+            cancelled=self._cancelled,
+        )
         try:
             async with aclosing(pulls.batches() if self._lookups is None else self._looked_up(self._lookups)) as batches:
                 async for answers in batches:
@@ -135,24 +160,26 @@ class ClusterSearch:
                     except UsageError as error:  # a regular expression that does not end: what was found until then stands
                         self._gaps.add(error.message)
                         self._is_given_up = True
-                    pulls.taken(any_hits=bool(hits))
+                    if answers:
+                        pulls.taken(any_hits=bool(hits))
                     yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
                     if self._is_over():
                         break
             is_finished = True
         finally:
-            self._is_cancelled = self._is_cancelled or not is_finished
+            if not is_finished:
+                self._cancelled.set()
             self._end()
 
     def _is_over(self) -> bool:
         is_enough = self._limit is not None and self._found >= self._limit
-        return self._is_cancelled or self._is_given_up or is_enough
+        return self._cancelled.is_set() or self._is_given_up or is_enough
 
     def _end(self) -> None:
         reasons = self._gaps.reasons()
         if self._limit is not None and self._found >= self._limit:
             reasons.insert(0, f"the limit of {self._limit:,} hits was reached")
-        elif self._is_cancelled:
+        elif self._cancelled.is_set():
             reasons.insert(0, "it was cancelled")
         if self._undecoded:
             reasons.append(f"{self._undecoded:,} bodies could not be decompressed and were searched as they are stored")
@@ -222,14 +249,15 @@ class ClusterSearch:
     async def _looked_up(self, lookups: frozenset[Lookup]) -> AsyncGenerator[Answers, None]:
         """Names of brokers with a record each, in the order in which they were stored: a message before its retries."""
         found: dict[str, tuple[str, bytes]] = {}
+        await self._unless_cancelled(self._find(lookups, found))
+        for broker, record in sorted(found.values(), key=lambda one: decode_record(one[1]).store_timestamp_ms):
+            yield [(broker, [record])]
+
+    async def _find(self, lookups: frozenset[Lookup], found: dict[str, tuple[str, bytes]]) -> None:
         for lookup in sorted(lookups):
             if lookup.field == "id" and await self._by_id(lookup.text, found):
                 continue
             await self._places.each(self._topics, partial(self._by_key, lookup, found))
-            if self._is_cancelled:
-                break
-        for broker, record in sorted(found.values(), key=lambda one: decode_record(one[1]).store_timestamp_ms):
-            yield [(broker, [record])]
 
     async def _by_id(self, message_id: str, found: dict[str, tuple[str, bytes]]) -> bool:
         """Whether the broker that an id names has it; if not, the id may be that of a client.
@@ -257,8 +285,6 @@ class ClusterSearch:
         return True
 
     async def _by_key(self, lookup: Lookup, found: dict[str, tuple[str, bytes]], topic: str) -> None:
-        if self._is_cancelled:
-            return
         route = await self._places.route(topic)
         addresses = {name: address for name in sorted(route.brokers) if (address := route.address_of(name)) is not None}
         await self._places.on_each_broker(
