@@ -45,6 +45,18 @@ def interrupts(stop: Callable[[], None]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
+@contextlib.contextmanager
+def cancelled_by_signals() -> Iterator[None]:
+    """Cancel the task that runs the block at SIGTERM, as asyncio does at SIGINT: so it ends in good order."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
 class _Lines(asyncio.Protocol):
     """Commands on standard input; its end is a stop, for then whoever started this is gone."""
 

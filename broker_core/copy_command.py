@@ -25,7 +25,7 @@ from pathlib import Path
 from broker_core.access import FindSaved, access_of, access_of_environment, no_saved, target_environment
 from broker_core.client.instance import ClientSecurity
 from broker_core.clock import wall_clock_ms
-from broker_core.command_control import Wakeable, interrupts, listen
+from broker_core.command_control import Wakeable, cancelled_by_signals, interrupts, listen
 from broker_core.copying.ends import Ends, check_same, opened
 from broker_core.copying.order import CopyOrder, Wanted
 from broker_core.copying.patience import Patience, Surroundings
@@ -72,11 +72,11 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store:
     arguments = parser().parse_args(argv)
     try:
         use_connections(arguments, find_saved)
-        return asyncio.run(_copy(arguments, refusal))
+        return asyncio.run(_cancellable(arguments, refusal))
     except OrbitError as error:
         _say(f"orbit copy: {error.message}")
         return error.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         _say("orbit copy: interrupted before anything was copied")
         return EXIT_INTERRUPTED
     except OSError as error:
@@ -148,6 +148,11 @@ def _environment(end: str) -> Mapping[str, str]:
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+async def _cancellable(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
+    with cancelled_by_signals():
+        return await _copy(arguments, refusal)
 
 
 async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from broker_core.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.clock import wall_clock_ms
-from broker_core.command_control import Wakeable, interrupts, listen
+from broker_core.command_control import Wakeable, cancelled_by_signals, interrupts, listen
 from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.folder import replays_folder
 from broker_core.replay.goal import check_goal
@@ -61,7 +61,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     except OrbitError as error:
         _say(f"orbit replay: {error.message}")
         return error.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         _say("orbit replay: interrupted before anything was sent")
         return EXIT_INTERRUPTED
     except OSError as error:
@@ -103,7 +103,8 @@ async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
         raise UsageError("say with --to-ns HOST:PORT or --to-connection NAME which cluster the messages go to")
     goal.check_sendable()
     folder = arguments.journal or _new_folder()
-    await _prepare(arguments, source, folder, survey, goal)
+    with cancelled_by_signals():
+        await _prepare(arguments, source, folder, survey, goal)
     return await _send(folder, arguments, lambda _plan: goal)
 
 

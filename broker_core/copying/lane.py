@@ -16,7 +16,7 @@ from typing import Protocol
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.copying.carried import carried, is_copy_of
-from broker_core.copying.patience import FAULTS, Patience
+from broker_core.copying.patience import FAULTS, CopyStoppedError, Patience
 from broker_core.copying.reading import Found, PartReader
 from broker_core.copying.receipt import Receipt
 from broker_core.errors import CodecError, ConnectionLostError, OrbitError, RecordError, RemoteError
@@ -161,17 +161,18 @@ class Lane:
         messages = parcel.messages
         while messages:
             try:
-                result = await self._sender.send_raw(
-                    _parcel_of(messages, self._queue).raw(), self._queue, timeout_ms=SEND_TIMEOUT_MS
-                )
+                raw = _parcel_of(messages, self._queue).raw()
+                result = await self._patience.answered(self._sender.send_raw(raw, self._queue, timeout_ms=SEND_TIMEOUT_MS))
+            except CopyStoppedError:
+                self._note_maybe_sent(messages)
+                raise
             except FAULTS as error:
                 if isinstance(error, RemoteError) and error.context.get("code") in _NEVER_TAKEN:
                     await self._refused(messages, error)
                     break
                 may_be_there = _may_be_stored(error)
                 if may_be_there:
-                    for ready in messages:
-                        self._maybe_sent[ready.number] = max(self._maybe_sent[ready.number], ready.item.queue_offset + 1)
+                    self._note_maybe_sent(messages)
                 await self._patience.wait_out(self._what, error, attempt, began_s)
                 attempt += 1
                 if may_be_there:
@@ -182,6 +183,10 @@ class Lane:
                 self._check_held(before, result.queue_offset)
                 break
         self._patience.is_over(self._what)
+
+    def _note_maybe_sent(self, messages: Sequence[Ready]) -> None:
+        for ready in messages:
+            self._maybe_sent[ready.number] = max(self._maybe_sent[ready.number], ready.item.queue_offset + 1)
 
     async def _refused(self, messages: Sequence[Ready], error: OrbitError) -> None:
         """A broker that never takes a batch may take its messages; one that it does not take alone is left out."""

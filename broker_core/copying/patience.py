@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -11,6 +12,8 @@ from broker_core.replay.parcel import PARCEL_MESSAGES_MAX
 
 RETRY_PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits before something that failed is tried again; the last one again and again."""
+STOP_GRACE_S = 0.5
+"""How long a copy that is stopped waits for the answers of what is on its way; the next run looks for what may have arrived."""
 FAULTS = (NetworkError, RemoteError, CodecError, UsageError)
 """What a cluster that comes back may mend."""
 
@@ -55,6 +58,7 @@ class Patience:
         self._is_paused = False
         self._next_s = 0.0
         self._faults: dict[str, str] = {}
+        self._stopping = asyncio.Event()
 
     @property
     def is_paused(self) -> bool:
@@ -85,8 +89,9 @@ class Patience:
         self._is_paused = False
 
     def stop(self, reason: str, *, for_good: bool = False) -> None:
-        """End soon."""
+        """End soon, whether brokers answer or not."""
         self.stopped_because = self.stopped_because or reason
+        self._stopping.set()
         self.is_over_for_good = self.is_over_for_good or for_good
 
     def check(self) -> None:
@@ -114,6 +119,24 @@ class Patience:
             else:
                 return
 
+    async def answered(self, asking: Awaitable[T]) -> T:
+        """The answer to one question, unless the copy is stopped and the answer does not come within a moment.
+
+        Raises:
+            CopyStoppedError: It is to end.
+        """
+        task, stopping = asyncio.ensure_future(asking), asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait((task,), timeout=STOP_GRACE_S)
+            if not task.done():
+                raise CopyStoppedError(self.stopped_because)
+            return task.result()
+        finally:
+            task.cancel()
+            stopping.cancel()
+
     async def through(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer to a question that is asked until it is answered.
 
@@ -129,7 +152,7 @@ class Patience:
         while True:
             self.check()
             try:
-                answer = await ask()
+                answer = await self.answered(ask())
             except FAULTS as error:
                 await self.wait_out(what, error, attempt, began_s)
                 attempt += 1

@@ -27,6 +27,8 @@ GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
 SENDS_UNDER_WAY_MAX = 64
 SEND_TIMEOUT_MS = 10_000
+STOP_GRACE_S = 0.5
+"""How long a replay that is stopped waits for the answers of what is on its way; what is still unanswered then is in doubt."""
 BUSY_PAUSES_S = (0.1, 0.4, 1.6, 3.2)
 """Waits before a message is sent again that the broker was too busy for."""
 _BUSY = frozenset((ResponseCode.SYSTEM_BUSY,))
@@ -89,6 +91,9 @@ class ReplayRunner:
         self._fault: BaseException | None = None
         self._is_paused = False
         self._paused_s = 0.0
+        self._stopping = asyncio.Event()
+        self._asking: asyncio.Task[list[MessageQueue]] | None = None
+        """For the queues of a topic."""
 
     @property
     def is_paused(self) -> bool:
@@ -104,13 +109,19 @@ class ReplayRunner:
         self._is_paused = False
 
     def stop(self, reason: str) -> None:
-        """End soon; the journal can go on later."""
+        """End soon, whether brokers answer or not; the journal can go on later."""
+        self._end(reason)
+        self._stopping.set()
+
+    def _end(self, reason: str) -> None:
+        """Send nothing more; what is on its way is waited for."""
         self.stopped_because = self.stopped_because or reason
 
     async def run(self) -> None:
         """Send what is left, in order, and wait for the answers."""
         pace = self._journal.plan.pace
         began_s, first_ms, count = self._outside.monotonic_s(), None, 0
+        giving_up = asyncio.create_task(self._give_up_when_stopped(), name="replay stop")
         try:
             for number, order_ms, item in self._journal.open_items():
                 first_ms = order_ms if first_ms is None else first_ms
@@ -127,9 +138,18 @@ class ReplayRunner:
         finally:
             if self._under_way:
                 await asyncio.wait(set(self._under_way))
+            giving_up.cancel()
             self._journal.sync()
         if self._fault is not None:
             raise self._fault
+
+    async def _give_up_when_stopped(self) -> None:
+        """Wait no longer than a moment for brokers once it is to end."""
+        await self._stopping.wait()
+        await asyncio.sleep(STOP_GRACE_S)
+        waiting: set[asyncio.Task[Any]] = {*self._under_way, *([self._asking] if self._asking else [])}
+        for task in waiting:
+            task.cancel()
 
     def _is_heavy(self) -> bool:
         return self._gathered_bytes >= GATHERED_BYTES_MAX
@@ -175,6 +195,8 @@ class ReplayRunner:
             await asyncio.sleep(0)  # others get their turn
             return
         parcels = await self._parcels(gathered)
+        if self._is_stopping():
+            return
         self._journal.hand_on([ready.number for parcel in parcels for ready in parcel.messages])
         for index, parcel in enumerate(parcels):
             await self._slots.acquire()
@@ -195,7 +217,7 @@ class ReplayRunner:
         error = task.exception()
         if error is not None:
             self._fault = self._fault or error
-            self.stop("of a fault of Orbit itself")
+            self._end("of a fault of Orbit itself")
 
     async def _parcels(self, gathered: Sequence[Ready]) -> list[Parcel]:
         parcels: list[Parcel] = []
@@ -206,6 +228,10 @@ class ReplayRunner:
             if topic not in unknown:
                 try:
                     queue = await self._queue(ready.message)
+                except asyncio.CancelledError:
+                    if not self.stopped_because:
+                        raise
+                    return []  # nothing of it is on its way
                 except (RemoteError, NetworkError, UsageError) as error:
                     # Asked once for all that go there: a name server that does not answer takes seconds each time.
                     unknown[topic] = error.message
@@ -222,7 +248,12 @@ class ReplayRunner:
     async def _queue(self, message: Outgoing) -> MessageQueue:
         queues = self._queues.get(message.topic)
         if queues is None:
-            queues = self._queues[message.topic] = await self._sender.queues(message.topic)
+            self._asking = asyncio.ensure_future(self._sender.queues(message.topic))
+            try:
+                queues = self._queues[message.topic] = await self._asking
+            finally:
+                self._asking.cancel()
+                self._asking = None
         return queues[message.queue_id % len(queues)]
 
     async def _send(self, parcel: Parcel) -> None:
@@ -232,6 +263,8 @@ class ReplayRunner:
             self._note_failure(parcel.messages, error.message, maybe_stored=False)
         except NetworkError as error:
             self._note_failure(parcel.messages, error.message, maybe_stored=True)
+        except asyncio.CancelledError:
+            self._note_failure(parcel.messages, "it was stopped before the answer came", maybe_stored=True)
         else:
             self._note_sent(parcel, result)
         finally:
@@ -279,4 +312,4 @@ class ReplayRunner:
             results.append(Result(ready.number, ready.item, "failed", more))
         self._journal.note(results)
         if self._journal.progress.failed >= self._failures_max:
-            self.stop(f"{self._journal.progress.failed:,} messages failed, the last because {reason}")
+            self._end(f"{self._journal.progress.failed:,} messages failed, the last because {reason}")

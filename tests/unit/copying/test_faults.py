@@ -116,6 +116,54 @@ def test_a_stopped_copy_goes_on_where_it_ended(tmp_path):
     run(tmp_path, scenario)
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_looked_for_by_the_next_run(tmp_path, is_stored):
+    async def scenario(pair, path):
+        await pair.fill("orders", 10, queues=1)
+        patience = pair.patience()
+
+        class Silent(LosingSender):
+            async def send_raw(self, *args, **more):
+                if self.sent == 3:
+                    if is_stored:
+                        await super().send_raw(*args, **more)
+                    patience.stop("it was stopped")
+                    await asyncio.Event().wait()
+                return await super().send_raw(*args, **more)
+
+        receipt = await copy_with(pair, path, lambda sender: Silent(sender, {}, None), patience=patience)
+        assert (receipt.counts.copied, receipt.left) == (3, 7)
+        assert lines_of(path)[-1]["ended"] == "it was stopped"
+        receipt = await pair.go_on(path)
+        assert (await numbers(pair), receipt.left) == (list(range(10)), 0)
+        copied = [line for line in lines_of(path) if "copied" in line]
+        assert [line["from"] for line in copied if line.get("found")] == ([3] if is_stored else [])
+        # One that did not arrive is sent by the next run alone, which cannot know that.
+        assert receipt.counts.maybe_twice == (0 if is_stored else 1)
+
+    run(tmp_path, scenario)
+
+
+def test_a_stop_waits_for_no_answer_of_the_source_either(tmp_path):
+    async def scenario(pair, path):
+        await pair.fill("orders", 3, queues=1)
+        patience, order = pair.patience(), pair.order("orders")
+        async with opened(order, source=None, target=None) as ends:
+            receipt = Receipt(path, await Survey(order, ends.source, ends.target).plan())
+
+            async def silent(*_args):
+                patience.stop("it was stopped")
+                await asyncio.Event().wait()
+
+            ends.source.admin.pull_records = silent
+            receipt = await pair.carry_out(receipt, ends, patience=patience)
+        assert (receipt.counts.copied, receipt.left) == (0, 3)
+        receipt = await pair.go_on(path)
+        assert (await numbers(pair), receipt.counts.maybe_twice) == ([0, 1, 2], 0)
+
+    run(tmp_path, scenario)
+
+
 def test_what_a_broker_never_takes_is_left_out_and_the_rest_goes_on(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 3, queues=1)

@@ -203,6 +203,48 @@ def test_a_stop_keeps_the_rest_for_later_without_doubt(run, world):
     assert run.progress == "200 sent"
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_in_doubt(run, world, is_stored):
+    send_at_once = world.send_raw
+
+    async def send_raw(message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        if message.body == b"3":
+            if is_stored:
+                await send_at_once(message, queue, timeout_ms=timeout_ms)
+            runners[0].stop("enough")
+            await asyncio.Event().wait()
+        return await send_at_once(message, queue, timeout_ms=timeout_ms)
+
+    runners: list[ReplayRunner] = []
+    world.send_raw = send_raw
+    run(*[item(number, DELAY="1") for number in range(6)], use=runners.append)
+    before = sorted(world.bodies())
+    (unanswered,) = [row for row in run.receipt() if row["number"] == 3]
+    assert (unanswered["status"], unanswered["maybeStored"]) == ("failed", True)
+    assert unanswered["reason"] == "it was stopped before the answer came"
+    world.send_raw = send_at_once
+    run()
+    again = [b"%d" % number for number in range(6) if b"%d" % number not in before] + ([b"3"] if is_stored else [])
+    assert sorted(world.bodies()) == sorted([*before, *again])
+    assert [row["number"] for row in run.receipt() if row.get("maybeTwice")] == [3]
+    assert (run.left, run.progress) == (0, "6 sent, 1 may be there twice")
+
+
+def test_a_stop_waits_for_no_route(run, world):
+    async def queues(_topic: str) -> list[MessageQueue]:
+        runners[0].stop("enough")
+        await asyncio.Event().wait()
+        return QUEUES
+
+    runners: list[ReplayRunner] = []
+    known, world.queues = world.queues, queues
+    run(item(0), use=runners.append)
+    assert (run.left, run.receipt()) == (1, [])
+    world.queues = known
+    run()
+    assert run.progress == "1 sent"
+
+
 def test_after_a_crash_those_on_their_way_are_sent_again_and_marked(run, world):
     class Crash(BaseException):
         pass
