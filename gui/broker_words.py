@@ -39,6 +39,7 @@ _TEXTS = KnownTexts(
     "no master for {seconds} s: slave {address} is read, nobody knows how far behind, and takes no messages or changes",
     "no master for {seconds} s: {reason}",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
+    ("broker {broker} is slow: not all that it was asked for came within {count} ms; this page ends before offset {offset}"),
     "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",
     "broker {broker} ({version}) knows no POP: it needs 5.0 or later",
     "broker {broker} ({version}) would reset the whole topic: one queue alone needs 5.0 or later",

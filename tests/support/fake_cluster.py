@@ -17,7 +17,7 @@ from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.record import encode_record
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.frame import RemotingCommand, encode_command
 from broker_core.remoting.json_body import MessageQueue, emit
 from broker_core.remoting.server import RemotingServer
 from broker_core.store.dispatch import SCHEDULE_TOPIC
@@ -27,7 +27,10 @@ LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 SETTINGS = {"enablePropertyFilter": "false", "messageDelayLevel": LEVELS, "transactionCheckMax": "15"}
 
 Answer = Callable[[Connection, RemotingCommand], RemotingCommand | None]
+Manner = Callable[[Connection, RemotingCommand], None]
+"""Sends an answer, or does not."""
 STORED_MS = 1_795_000_000_000
+_QUEUE_MESSAGES, _RECORD_BYTES = 1_000_000, 500
 
 
 def silent(_connection: Connection, _command: RemotingCommand) -> None:
@@ -42,6 +45,41 @@ def rubbish(_connection: Connection, command: RemotingCommand) -> RemotingComman
 def refused(_connection: Connection, command: RemotingCommand) -> RemotingCommand:
     """Refuse for want of a permission, as ACL does."""
     return command.reply(ResponseCode.NO_PERMISSION, "No accessKey is configured")
+
+
+class Stopping:
+    """Sends so many answers, and then nothing more until `go_on`.
+
+    Args:
+        whole: Answers that are sent as they are.
+        half: Whether the next one is begun and not ended; nothing can come behind it on its connection.
+    """
+
+    def __init__(self, whole: int = 0, *, half: bool = False) -> None:
+        self._left = whole
+        self._half = half
+        self._torn: set[Connection] = set()
+        self.held: list[tuple[Connection, RemotingCommand]] = []
+        """What was not sent."""
+
+    def __call__(self, connection: Connection, response: RemotingCommand) -> None:
+        if self._left > 0:
+            self._left -= 1
+            connection.send(response)
+            return
+        if self._half and connection not in self._torn:
+            frame = encode_command(response)
+            self._torn.add(connection)
+            connection.send_frame(frame[: len(frame) // 2])
+        self.held.append((connection, response))
+
+    def go_on(self) -> None:
+        """Send what was held, and all that comes, but on connections that have half an answer."""
+        self._left = 1 << 60
+        held, self.held = self.held, []
+        for connection, response in held:
+            if connection not in self._torn:
+                connection.send(response)
 
 
 @dataclass
@@ -60,9 +98,13 @@ class FakeBroker:
     settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
     answers: dict[int, Answer] = field(default_factory=dict)
     """Code → what is answered instead."""
+    manner: Manner | None = None
+    """How answers are sent; None: at once."""
     asked: Counter[int] = field(default_factory=Counter)
     port: int = 0
     delays: dict[int, int] = field(default_factory=dict)
+    properties: bytes = b""
+    """Of its messages, but for those that wait."""
     stored_at: str = ""
     """Address that its messages name as that of their store, where it is not its own: it moved, or took its master's place."""
 
@@ -85,7 +127,11 @@ class FakeBroker:
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         self.asked[command.code] += 1
         answer = self.answers.get(command.code) or self._answers().get(command.code)
-        return answer(connection, command) if answer else command.not_supported()
+        response = answer(connection, command) if answer else command.not_supported()
+        if self.manner is None or response is None:
+            return response
+        self.manner(connection, response)
+        return None
 
     def _answers(self) -> dict[int, Answer]:
         return {
@@ -111,6 +157,7 @@ class FakeBroker:
             RequestCode.GET_MAX_OFFSET: lambda _, command: command.reply(ext_fields={"offset": str(self._end(command))}),
             RequestCode.QUERY_CONSUMER_OFFSET: lambda _, command: command.reply(ResponseCode.QUERY_NOT_FOUND, "Not found"),
             RequestCode.PULL_MESSAGE: self._pull,
+            RequestCode.VIEW_MESSAGE_BY_ID: self._view,
         }
 
     def _topics(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
@@ -148,13 +195,18 @@ class FakeBroker:
         records = [self.record(topic, queue, offset) for offset in range(first, last)]
         return command.reply(ext_fields={"nextBeginOffset": str(last)}, body_slices=records)
 
+    def _view(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        """A message of the first topic: places of all topics are alike."""
+        queue, offset = divmod(int(command.ext_fields["offset"]) // _RECORD_BYTES, _QUEUE_MESSAGES)
+        return command.reply(body=self.record(next(iter(self.topics)), queue, offset))
+
     def record(self, topic: str, queue: int, offset: int) -> bytes:
         """The message at an offset; its body names its place."""
         host = HostAddress.parse(self.stored_at or self.address)
         body = f"{self.name} {topic} {queue} {offset}".encode()
-        properties = f"REAL_TOPIC\x01orders\x02REAL_QID\x01{queue}".encode() if topic == SCHEDULE_TOPIC else b""
+        properties = f"REAL_TOPIC\x01orders\x02REAL_QID\x01{queue}".encode() if topic == SCHEDULE_TOPIC else self.properties
         message = MessageToStore(topic, queue, 0, 0, 1, host, host, 0, 0, body, properties)
-        place = (queue * 1_000_000 + offset) * 500
+        place = (queue * _QUEUE_MESSAGES + offset) * _RECORD_BYTES
         return encode_record(message, queue_offset=offset, physical_offset=place, store_timestamp_ms=STORED_MS + offset)
 
 

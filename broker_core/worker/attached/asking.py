@@ -6,6 +6,7 @@ are put together; one that acts on a cluster goes to every broker, one after the
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -153,7 +154,9 @@ async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) 
             answers.append(await link.ask(broker, request))
         except OrbitError as error:
             if done:
-                text = f"broker {broker} did not do it ({error.message}), but {', '.join(done)} did; do it again"
+                # One that does not answer may have done it.
+                did = "did not do it" if isinstance(error, RemoteError) else "did not say that it did it"
+                text = f"broker {broker} {did} ({error.message}), but {', '.join(done)} did; do it again"
                 raise type(error)(text, **error.context) from error
             raise
         done.append(broker)
@@ -178,16 +181,18 @@ async def _ask_config(link: ClusterLink, broker: str, command: RemotingCommand) 
 
 
 async def _ask_all(link: ClusterLink, brokers: list[str], command: RemotingCommand) -> BrokerAnswer:
-    """Ask several brokers for a table; one that has nothing to say is left out, unless none has."""
+    """Ask several brokers for a table at the same time; one that has nothing to say is left out, unless none has."""
+    asks = (link.ask(broker, RemotingCommand(command.code, dict(command.ext_fields), command.body)) for broker in brokers)
+    told = await asyncio.gather(*asks, return_exceptions=True)
     answers: list[RemotingCommand] = []
     refusal: RemoteError | None = None
-    for broker in brokers:
-        try:
-            answers.append(await link.ask(broker, RemotingCommand(command.code, dict(command.ext_fields), command.body)))
-        except RemoteError as error:
-            if not any(refused_as(error, code) for code in _ABSENT):
-                raise
-            refusal = error
+    for one in told:
+        if isinstance(one, RemoteError) and any(refused_as(one, code) for code in _ABSENT):
+            refusal = one
+        elif isinstance(one, BaseException):
+            raise one
+        else:
+            answers.append(one)
     if refusal is not None and not answers:
         raise refusal
     return _together(answers)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
+from collections.abc import AsyncGenerator
 from dataclasses import replace
+from functools import partial
 
 from broker_core.errors import CodecError, RecordError
 from broker_core.ipc.schema import MessagePage
@@ -14,24 +17,37 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.cluster import split_records
 from broker_core.worker.attached.answers import whole_number
 from broker_core.worker.attached.link import ClusterLink
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_parts import LostParts, together, too_slow
 from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_of, page_of
+
+QUEUES_AT_ONCE = 16
+"""Queues of one broker that are asked about at the same time."""
+_BOUNDS = (RequestCode.GET_MIN_OFFSET, RequestCode.GET_MAX_OFFSET)
 
 
 async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, count: int) -> MessagePage:
-    """Messages of one queue from an offset on.
+    """Messages of one queue from an offset on; fewer, and a notice, where its broker is slow.
 
     Raises:
         NetworkError: Its broker does not answer.
         RemoteError: It refuses.
         CodecError: Its answer cannot be read.
     """
-    low = await bound_of(link, RequestCode.GET_MIN_OFFSET, queue)
-    high = await bound_of(link, RequestCode.GET_MAX_OFFSET, queue)
-    begin = min(max(start_offset, low), high)
-    heads, offset = await _read(link, queue, begin, high, count)
+    late, heads, page_ms = "", list[MessageHead](), link.settings.page_ms
+    offset = low = high = begin = -1
+    try:
+        async with asyncio.timeout(page_ms / 1000):
+            low, high = await asyncio.gather(*(bound_of(link, code, queue) for code in _BOUNDS))
+            offset = begin = min(max(start_offset, low), high)
+            async for found, following in _read(link, queue, begin, high, count):
+                heads, offset = heads + found, following
+    except TimeoutError as error:
+        if not heads:
+            raise too_slow(queue.broker_name, page_ms) from error
+        late = f"{too_slow(queue.broker_name, page_ms).message}; this page ends before offset {offset:,}"
     missing = max(offset - begin - len(heads), 0)
-    return page_of(queue.topic, heads, min_offset=low, max_offset=high, next_offset=offset, missing=missing)
+    page = page_of(queue.topic, heads, min_offset=low, max_offset=high, next_offset=offset, missing=missing)
+    return replace(page, notice=late)
 
 
 async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue], count: int, lost: LostParts) -> MessagePage:
@@ -40,38 +56,60 @@ async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue
     Raises:
         NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
     """
-    step = max(1, min(BATCH_MESSAGES, count // len(queues) + 1))
-    tails = [_Tail(link, queue, step) for queue in queues]
-    heap: list[tuple[int, int, int, MessageHead]] = []
-
-    async def push(number: int) -> None:
-        broker = queues[number].broker_name
-        if lost.is_lost(broker):
-            return
-        try:
-            head = await tails[number].next()
-        except PART_ERRORS as error:
-            lost.failed(broker, error)
-            return
-        if head is not None:
-            heapq.heappush(heap, (-head.store_ms, -head.queue_offset, number, head))
-
-    for number in range(len(tails)):
-        await push(number)
-    lost.raise_unless(any(tail.was_read for tail in tails))
+    newest = _Newest(link, queues, count)
+    page_ms = link.settings.page_ms
+    brokers = sorted(newest.tails)
+    await lost.each(brokers, newest.begin, within_ms=page_ms)
     heads: list[MessageHead] = []
-    while heap and len(heads) < count:
-        _time, _offset, number, head = heapq.heappop(heap)
+    left_ms = dict.fromkeys(brokers, page_ms / max(len(brokers), 1))
+    """What may still be waited for each: which message comes next is known when all were asked, so one waits for the other."""
+    now_s = asyncio.get_running_loop().time
+    while newest.heap and len(heads) < count:
+        tail, head = newest.pop()
         heads.append(head)
-        await push(number)
+        if not lost.is_lost(tail.broker):
+            began_s = now_s()
+            await lost.one(tail.broker, partial(newest.push, tail), within_ms=left_ms[tail.broker])
+            left_ms[tail.broker] -= (now_s() - began_s) * 1000
     page = page_of(topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
     return replace(page, notice=lost.notice())
+
+
+class _Newest:
+    """The newest messages of several queues, merged by store time."""
+
+    def __init__(self, link: ClusterLink, queues: list[MessageQueue], count: int) -> None:
+        step = max(1, min(BATCH_MESSAGES, count // len(queues) + 1))
+        self.tails: dict[str, list[_Tail]] = {}
+        """Broker → its queues."""
+        self.heap: list[tuple[int, int, int, MessageHead, _Tail]] = []
+        for number, queue in enumerate(queues):
+            self.tails.setdefault(queue.broker_name, []).append(_Tail(link, queue, step, number))
+
+    async def begin(self, broker: str) -> None:
+        """Read the newest of each queue of a broker."""
+        tails = self.tails[broker]
+        for start in range(0, len(tails), QUEUES_AT_ONCE):
+            await together(self.push(tail, broker) for tail in tails[start : start + QUEUES_AT_ONCE])
+
+    async def push(self, tail: _Tail, _broker: str) -> None:
+        """Read the next message of a queue."""
+        head = await tail.next()
+        if head is not None:
+            heapq.heappush(self.heap, (-head.store_ms, -head.queue_offset, tail.number, head, tail))
+
+    def pop(self) -> tuple[_Tail, MessageHead]:
+        """The newest of those that were read, and of which queue the next is to be read."""
+        _time, _offset, _number, head, tail = heapq.heappop(self.heap)
+        return tail, head
 
 
 class _Tail:
     """Messages of one queue, the newest first, pulled a few at a time."""
 
-    def __init__(self, link: ClusterLink, queue: MessageQueue, step: int) -> None:
+    def __init__(self, link: ClusterLink, queue: MessageQueue, step: int, number: int) -> None:
+        self.number = number
+        """Its place among the queues; queues of one broker come together."""
         self._link = link
         self._queue = queue
         self._step = step
@@ -79,34 +117,36 @@ class _Tail:
         self._waiting: list[MessageHead] = []
 
     @property
-    def was_read(self) -> bool:
-        """Whether its broker told its bounds."""
-        return self._end >= 0
+    def broker(self) -> str:
+        """Name of its broker."""
+        return self._queue.broker_name
 
     async def next(self) -> MessageHead | None:
         """The next older message; None at the beginning of the queue."""
         if self._end < 0:
-            self._low = await bound_of(self._link, RequestCode.GET_MIN_OFFSET, self._queue)
-            self._end = await bound_of(self._link, RequestCode.GET_MAX_OFFSET, self._queue)
+            self._low, self._end = await asyncio.gather(*(bound_of(self._link, code, self._queue) for code in _BOUNDS))
         while not self._waiting and self._end > self._low:
             begin = max(self._low, self._end - self._step)
-            self._waiting, _following = await _read(self._link, self._queue, begin, self._end, self._end - begin)
+            read = _read(self._link, self._queue, begin, self._end, self._end - begin)
+            self._waiting = [head async for heads, _following in read for head in heads]
             self._end = begin
         return self._waiting.pop() if self._waiting else None
 
 
-async def _read(link: ClusterLink, queue: MessageQueue, offset: int, end: int, count: int) -> tuple[list[MessageHead], int]:
-    """Up to ``count`` messages from ``offset`` up to, not with, ``end``, and where to go on."""
+async def _read(
+    link: ClusterLink, queue: MessageQueue, offset: int, end: int, count: int
+) -> AsyncGenerator[tuple[list[MessageHead], int], None]:
+    """Up to ``count`` messages from ``offset`` up to, not with, ``end``, as they come, each time with where to go on."""
     address = link.address_of(queue.broker_name)
-    heads: list[MessageHead] = []
-    while len(heads) < count and offset < end:
-        wanted = min(BATCH_MESSAGES, count - len(heads), end - offset)
-        body, following = await link.pull_records(address, queue, offset, wanted)
+    left = count
+    while left > 0 and offset < end:
+        body, following = await link.pull_records(address, queue, offset, min(BATCH_MESSAGES, left, end - offset))
         if following <= offset:
             break
-        heads += [head for head in _heads(link, queue, body) if head.queue_offset < end]
+        heads = [head for head in _heads(link, queue, body) if head.queue_offset < end][:left]
+        left -= len(heads)
         offset = following
-    return heads[:count], min(offset, end)
+        yield heads, min(offset, end)
 
 
 def _heads(link: ClusterLink, queue: MessageQueue, body: bytes) -> list[MessageHead]:

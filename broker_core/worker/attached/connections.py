@@ -20,7 +20,7 @@ from broker_core.remoting.frame import RemotingCommand
 from broker_core.worker.attached.answers import read_connections, read_producers, read_subscriptions, whole_number
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink, refused_as
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.connections import CONSUMER, PRODUCER
 
 GROUPS_MAX = 64
@@ -87,27 +87,22 @@ class ClusterConnections:
             return self._page
 
     async def _read(self) -> ConnectionPage:
-        lost, any_answered, notices = LostParts(self._figures), False, [PARTLY_KNOWN]
+        lost, notices = LostParts(self._figures), [PARTLY_KNOWN]
         found: list[_Client] = []
-        for broker in self._link.numbers.names:
-            if lost.is_lost(broker):
-                continue
-            try:
-                producers = await self._producers(broker)
-                online = sorted(group for group, members in self._figures.of(broker).members.items() if members)
-                for group in online[:GROUPS_MAX]:
-                    found += await self._consumers(broker, group)
-            except PART_ERRORS as error:
-                lost.failed(broker, error)
-                continue
-            any_answered = True
-            found += producers or []
+
+        async def ask(broker: str) -> None:
+            producers = await self._producers(broker)
+            found.extend(producers or [])
+            online = sorted(group for group, members in self._figures.of(broker).members.items() if members)
+            for group in online[:GROUPS_MAX]:
+                found.extend(await self._consumers(broker, group))
             if producers is None:
                 notices.append(f"Broker {broker} does not list its producers: that needs a later version")
             if len(online) > GROUPS_MAX:
                 notices.append(f"Broker {broker} has {len(online):,} groups online; the first {GROUPS_MAX} are shown")
-        lost.raise_unless(any_answered)
-        told = ". ".join(notices)
+
+        await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
+        told = ". ".join([notices[0], *sorted(notices[1:])])
         return _page(found, self._clock(), " ".join(filter(None, (f"{told}.", lost.notice()))))
 
     async def _producers(self, broker: str) -> list[_Client] | None:

@@ -3,7 +3,8 @@
 A look asks which queues have grown, some topics at a time, and pulls what is new with the group that brokers keep for tools;
 nothing is committed. It happens only while the window asks, and takes at most `REQUESTS_A_LOOK` requests of each broker, four
 times a second: half of what a broker is asked altogether. What is more than can be shown is counted by its offsets and left
-out. A broker that does not answer is gone on with where it was left, once it does.
+out. A broker that does not answer is gone on with where it was left, once it does; one that is slow is looked at for longer,
+and what the others have got is told meanwhile.
 
 The window goes on with other topics or rules at the place where a tail stood; places in several logs are no single number, so
 the tail's own number stands for them.
@@ -38,6 +39,8 @@ from broker_core.worker.message_views import MessageHead, head_columns, head_of
 
 PACE_SECONDS = 0.25
 HOLD_SECONDS = 1.0
+LOOK_SECONDS = 0.5
+"""How long a question waits for brokers that are slow; what they have got is told by a later one."""
 REQUESTS_A_LOOK = 6
 """Of one broker; every look asks for the next topics."""
 PULL_MESSAGES = 32
@@ -46,6 +49,44 @@ BEHIND_MAX = 500
 """Messages of a queue; what lies further behind is left out."""
 KEPT_PLACES = 8
 """Tails that ended and can still be gone on with."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What looks have found; those of one broker know nothing of the others."""
+
+    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
+    """Topic, head, and the rule that it passes."""
+    body_bytes: int = 0
+    left_out: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.heads or self.left_out)
+
+    def add(self, other: _Batch) -> None:
+        """Take in what another one has."""
+        self.heads += other.heads
+        self.body_bytes += other.body_bytes
+        self.left_out += other.left_out
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a broker: where the tail stands there once what was found is told, and not before."""
+
+    batch: _Batch = field(default_factory=_Batch)
+    offsets: dict[MessageQueue, int] = field(default_factory=dict)
+    heard: set[str] = field(default_factory=set)
+    """Topics that it told about."""
+    pulled: dict[str, int] = field(default_factory=dict)
+    """Topic → the queue that was pulled last."""
+    turn: int = 0
+    """Which of its topics is asked about next."""
 
 
 @dataclass(slots=True)
@@ -65,26 +106,19 @@ class _Open:
     """Broker and topic → the queue that was pulled last."""
     unheard: set[tuple[str, str]] = field(default_factory=set)
     """Brokers, each with a topic, that did not answer at the start: what they hold then is not what arrives."""
+    looks: dict[str, asyncio.Task[_Look]] = field(default_factory=dict)
+    """Broker → the look at it that is under way, or was not told of yet."""
     is_asked: bool = False
     is_held: bool = False
     """While another one begins at its place: what it took meanwhile would be told by both."""
     is_ended: bool = False
 
-
-@dataclass(slots=True)
-class _Batch:
-    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
-    """Topic, head, and the rule that it passes."""
-    body_bytes: int = 0
-    left_out: int = 0
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.heads or self.left_out)
+    def take(self, broker: str, look: _Look) -> None:
+        """Stand where a look at a broker ended."""
+        self.offsets.update(look.offsets)
+        self.pulled.update({(broker, topic): queue for topic, queue in look.pulled.items()})
+        self.unheard -= {(broker, topic) for topic in look.heard}
+        self.turn[broker] = look.turn
 
 
 class ClusterFollows:
@@ -96,6 +130,7 @@ class ClusterFollows:
         clock: Milliseconds since the epoch, for times like ``-15m``.
         pace_seconds: Between two looks.
         hold_seconds: How long a question waits for an answer that is not empty.
+        look_seconds: How long it waits for a look at brokers that are slow.
     """
 
     def __init__(
@@ -106,11 +141,13 @@ class ClusterFollows:
         clock: Callable[[], int] = wall_clock_ms,
         pace_seconds: float = PACE_SECONDS,
         hold_seconds: float = HOLD_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._link = link
         self._figures = figures
         self._clock = clock
         self._pace_seconds = pace_seconds
+        self._look_seconds = look_seconds
         self._hold_looks = max(1, round(hold_seconds / pace_seconds))
         self._open: dict[int, _Open] = {}
         self._ended: deque[tuple[int, dict[MessageQueue, int]]] = deque(maxlen=KEPT_PLACES)
@@ -142,6 +179,8 @@ class ClusterFollows:
         ended = self._open.pop(follow_id, None)
         if ended is not None:
             ended.is_ended = True
+            for look in ended.looks.values():
+                look.cancel()
             self._ended.append((follow_id, ended.offsets))
 
     async def _start(self, query: StartFollow) -> FollowStarted:
@@ -183,23 +222,23 @@ class ClusterFollows:
             raise UsageError(text)
 
     async def _find_ends(self, opened: _Open) -> None:
-        """Note where the queues end that are to be followed from now on."""
-        lost, any_answered = LostParts(self._figures), False
-        for broker in self._link.numbers.names:
-            for topic in self._topics_on(opened, broker):
-                if lost.is_lost(broker):
-                    opened.unheard.add((broker, topic))
-                    continue
-                try:
-                    held = await self._held(broker, topic)
-                except PART_ERRORS as error:
-                    lost.failed(broker, error)
-                    opened.unheard.add((broker, topic))
-                    continue
-                any_answered = True
-                for queue_id, offsets in held.items():
+        """Note where the queues end that are to be followed from now on; brokers that are slow are heard later."""
+        lost, settings = LostParts(self._figures), self._link.settings
+        topics = {broker: self._topics_on(opened, broker) for broker in self._link.numbers.names}
+        every = {(broker, topic) for broker, of in topics.items() for topic in of}
+        opened.unheard |= every
+
+        async def ask(broker: str) -> None:
+            for topic in topics[broker]:
+                for queue_id, offsets in (await self._held(broker, topic)).items():
                     opened.offsets.setdefault(MessageQueue(topic, broker, queue_id), offsets.max_offset)
-        lost.raise_unless(any_answered)
+                opened.unheard.discard((broker, topic))
+
+        # A budget allows so many requests a second, others take their turns between them.
+        allowed_ms = 2_000 * max(map(len, topics.values()), default=0) / settings.requests_per_second
+        asked = [broker for broker in topics if not lost.is_lost(broker)]
+        await asyncio.gather(*(lost.one(broker, ask, within_ms=settings.page_ms + allowed_ms) for broker in asked))
+        lost.check(not every or opened.unheard != every)
 
     def _topics_on(self, opened: _Open, broker: str) -> list[str]:
         known = self._figures.of(broker).topics
@@ -228,7 +267,7 @@ class ClusterFollows:
                     break
                 if opened.is_held:
                     continue
-                await asyncio.gather(*(self._look(opened, broker, batch) for broker in self._link.numbers.names))
+                await self._look_around(opened, batch)
                 if not batch.is_empty:
                     break
         finally:
@@ -244,48 +283,63 @@ class ClusterFollows:
             is_over=opened.is_ended,
         )
 
-    async def _look(self, opened: _Open, broker: str, batch: _Batch) -> None:
-        """Take what one broker has got, as far as this look may ask it."""
+    async def _look_around(self, opened: _Open, batch: _Batch) -> None:
+        """Look at every broker, and take what those have got that are quick, or were looked at for long enough."""
+        for broker in self._link.numbers.names:
+            if broker not in opened.looks:
+                opened.looks[broker] = asyncio.create_task(self._look(opened, broker), name=f"look at {broker}")
+        if opened.looks:
+            await asyncio.wait(opened.looks.values(), timeout=self._look_seconds)
+        for broker, look in list(opened.looks.items()):
+            if look.done() and not (batch.is_full or opened.is_held or opened.is_ended):
+                del opened.looks[broker]
+                found = look.result()
+                opened.take(broker, found)
+                batch.add(found.batch)
+
+    async def _look(self, opened: _Open, broker: str) -> _Look:
+        """Find what one broker has got, as far as this look may ask it."""
         topics = self._topics_on(opened, broker)
+        begin = opened.turn.get(broker, 0) % len(topics) if topics else 0
+        look = _Look(turn=begin)
         if not topics or self._figures.of(broker).is_lost:
-            return
+            return look
         left = REQUESTS_A_LOOK
-        begin = opened.turn.get(broker, 0) % len(topics)
         for count, topic in enumerate([*topics[begin:], *topics[:begin]]):
             # A topic takes two at least, or one that is always asked about last would never be pulled.
-            if left < 2 or batch.is_full:
-                opened.turn[broker] = begin + count
-                return
+            if left < 2 or look.batch.is_full:
+                look.turn = begin + count
+                break
             left -= 1
             try:
-                left -= await self._look_at(opened, broker, topic, batch, left)
+                left -= await self._look_at(opened, broker, topic, look, left)
             except PART_ERRORS:
                 # The banner over all pages says what is missing since when; it is gone on with where it was left. A topic that
                 # is refused each time does not keep those behind it from being asked about.
-                opened.turn[broker] = begin + count + 1
-                return
-        opened.turn[broker] = begin
+                look.turn = begin + count + 1
+                break
+        return look
 
-    async def _look_at(self, opened: _Open, broker: str, topic: str, batch: _Batch, left: int) -> int:
-        """Take what a topic has got on one broker; returns how many pulls that took."""
-        pulls = 0
+    async def _look_at(self, opened: _Open, broker: str, topic: str, look: _Look, left: int) -> int:
+        """Find what a topic has got on one broker; returns how many pulls that took."""
+        pulls, batch = 0, look.batch
         all_held = await self._held(broker, topic)
         is_late = broker not in opened.known or (broker, topic) in opened.unheard
-        opened.unheard.discard((broker, topic))
+        look.heard.add(topic)
         last = opened.pulled.get((broker, topic), -1)
         # Queues take turns: the first ones may have something new at every look.
         for queue_id in sorted(all_held, key=lambda one: (one <= last, one)):
             held, queue = all_held[queue_id], MessageQueue(topic, broker, queue_id)
             # A queue that was not there before has got all that it holds since.
-            offset = opened.offsets.setdefault(queue, held.max_offset if is_late else held.min_offset)
+            offset = opened.offsets.get(queue, held.max_offset if is_late else held.min_offset)
             offset = min(max(offset, held.min_offset), held.max_offset)
             if held.max_offset - offset > BEHIND_MAX:
                 batch.left_out += held.max_offset - BEHIND_MAX - offset
                 offset = held.max_offset - BEHIND_MAX
-            opened.offsets[queue] = offset
+            look.offsets[queue] = offset
             while offset < held.max_offset and pulls < left and not batch.is_full:
                 pulls += 1
-                opened.pulled[broker, topic] = queue_id
+                look.pulled[topic] = queue_id
                 body, following = await self._link.pull_batch_gently(queue, offset, PULL_MESSAGES)
                 if following <= offset:
                     break
@@ -294,7 +348,7 @@ class ClusterFollows:
                 except RecordError:  # asked for once more it would be no better
                     records, batch.left_out = [], batch.left_out + following - offset
                 self._take(opened, queue, records, batch)
-                opened.offsets[queue] = offset = following
+                look.offsets[queue] = offset = following
         return pulls
 
     def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: _Batch) -> None:

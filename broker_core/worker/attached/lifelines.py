@@ -10,6 +10,7 @@ Source: spec broker §4.2 to §4.5, §8.1, §13.1; remoting §2.2.6 (queries).
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -40,6 +41,8 @@ T = TypeVar("T")
 
 REQUESTS_MAX = 400
 """For one life; with the budget of a broker some eight seconds of its requests."""
+LIFE_SECONDS = 20.0
+"""For one life: brokers that are slow are not asked for longer."""
 OPS_MAX = 2_000
 OTHER_TOPICS_MAX = 20
 AT_A_TIME = 2
@@ -69,16 +72,21 @@ class ClusterLifelines:
             NetworkError: Its broker does not answer.
         """
         async with self._turns:
-            records = ClusterRecords(self._link, self._figures, asyncio.get_running_loop())
-            told = await read_lifeline(
-                place,
-                records,
-                _Offsets(self._link, self._figures),
-                self._history,
-                run=asyncio.to_thread,
-                now_ms=wall_clock_ms(),
-                reach=Reach(records.place_of, OPS_MAX, OTHER_TOPICS_MAX),
-            )
+            loop = asyncio.get_running_loop()
+            records = ClusterRecords(self._link, self._figures, loop, until_s=loop.time() + LIFE_SECONDS)
+            try:
+                told = await read_lifeline(
+                    place,
+                    records,
+                    _Offsets(self._link, self._figures),
+                    self._history,
+                    run=asyncio.to_thread,
+                    now_ms=wall_clock_ms(),
+                    reach=Reach(records.place_of, OPS_MAX, OTHER_TOPICS_MAX),
+                )
+            finally:
+                # A thread cannot be cancelled: it asks nobody any more.
+                records.end()
         return replace(told, missing=[*told.missing, *records.missing])
 
 
@@ -106,13 +114,16 @@ def groups_of(figures: ClusterFigures, topic: str) -> list[str]:
 class ClusterRecords:
     """A `LifelineStore` that asks brokers. Called on a thread, which waits while the loop asks.
 
-    Queues and places are those that the window knows, in the records as well.
+    Queues and places are those that the window knows, in the records as well. Nothing is asked after ``until_s``, a time of the
+    loop.
 
     Attributes:
         missing: What was not looked at, and why.
     """
 
-    def __init__(self, link: ClusterLink, figures: ClusterFigures, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, link: ClusterLink, figures: ClusterFigures, loop: asyncio.AbstractEventLoop, *, until_s: float = math.inf
+    ) -> None:
         self._link = link
         self._figures = figures
         self._loop = loop
@@ -121,6 +132,11 @@ class ClusterRecords:
         self._topics: set[str] = set()
         """Of users, in which the message lies or lay."""
         self._cut = ""
+        self._until_s = until_s
+
+    def end(self) -> None:
+        """Ask for nothing more."""
+        self._until_s = 0.0
 
     @property
     def missing(self) -> list[str]:
@@ -265,8 +281,17 @@ class ClusterRecords:
         return self._asked < REQUESTS_MAX
 
     def _wait(self, asking: Coroutine[Any, Any, T]) -> T:
+        """The answer; raises `NetworkError` where the time for the life is over before it came."""
         self._asked += 1
-        return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._in_time(asking), self._loop).result()
+
+    async def _in_time(self, asking: Coroutine[Any, Any, T]) -> T:
+        try:
+            async with asyncio.timeout_at(self._until_s):
+                return await asking
+        except TimeoutError as error:
+            text = f"it was asked no more, as {LIFE_SECONDS:,.0f} s are over that a life line may take"
+            raise NetworkError(text) from error
 
     def _numbered(self, broker: str, record: bytes) -> memoryview:
         """A record with the numbers that the window knows in place of its broker's own."""

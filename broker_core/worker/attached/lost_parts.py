@@ -1,6 +1,14 @@
-"""Brokers whose part of an answer is missing: the others are shown, and what is missing is said beside them."""
+"""Brokers whose part of an answer is missing: the others are shown, and what is missing is said beside them.
+
+Brokers are asked at the same time and share one time limit, so an answer takes no longer than that, however many brokers are
+slow, and one that is quick is not held up by them.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
 
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.worker.attached.figures import ClusterFigures
@@ -20,6 +28,7 @@ class LostParts:
         self._figures = figures
         self._reasons: dict[str, str] = {}
         self._error: OrbitError | None = None
+        self._any_answered = False
 
     def is_lost(self, broker: str) -> bool:
         """Whether a broker is not to be asked: it does not answer, or failed in this answer already. It is noted."""
@@ -32,6 +41,38 @@ class LostParts:
         self._reasons[broker] = error.message
         self._error = error
 
+    async def each(self, brokers: Iterable[str], ask: Callable[[str], Awaitable[None]], *, within_ms: float) -> None:
+        """Ask brokers at the same time; those that are lost are not asked, those that fail or are late are noted.
+
+        Args:
+            brokers: Their names.
+            ask: Asks one; what it took in before it was late stays.
+            within_ms: For all of them.
+
+        Raises:
+            NetworkError: None of them gave its part; so `RemoteError` and `CodecError`, when one answers otherwise.
+        """
+        asked = [broker for broker in brokers if not self.is_lost(broker)]
+        await asyncio.gather(*(self.one(broker, ask, within_ms=within_ms) for broker in asked))
+        self.check(self._any_answered)
+
+    def check(self, any_answered: bool) -> None:
+        """Fail where no broker gave its part; raises as `each`."""
+        if not any_answered and self._reasons:
+            raise self._error or NetworkError(self.notice())
+
+    async def one(self, broker: str, ask: Callable[[str], Awaitable[None]], *, within_ms: float) -> None:
+        """Ask one broker, as `each` does."""
+        try:
+            async with asyncio.timeout(within_ms / 1000):
+                await ask(broker)
+        except TimeoutError:
+            self.failed(broker, too_slow(broker, within_ms))
+        except PART_ERRORS as error:
+            self.failed(broker, error)
+        else:
+            self._any_answered = True
+
     def notice(self) -> str:
         """What is missing, and why; empty when nothing is."""
         if not self._reasons:
@@ -39,14 +80,19 @@ class LostParts:
         told = "; ".join(f"{broker}: {reason}" for broker, reason in sorted(self._reasons.items()))
         return f"Not all brokers answered, and what they hold is missing here. {told}"
 
-    def raise_unless(self, any_answered: bool) -> None:
-        """Fail where no broker gave its part.
 
-        Raises:
-            NetworkError: None of them answers; so `RemoteError` and `CodecError`, when one answers otherwise.
-        """
-        if any_answered or not self._reasons:
-            return
-        if self._error is not None:
-            raise self._error
-        raise NetworkError(self.notice())
+def too_slow(broker: str, within_ms: float) -> NetworkError:
+    """What is said of a broker that did not give its part in time."""
+    return NetworkError(
+        f"broker {broker} is slow: not all that it was asked for came within {within_ms:,.0f} ms", broker=broker
+    )
+
+
+async def together(asks: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Ask several things of one broker at the same time; where one fails, the others are given up."""
+    tasks = [asyncio.ensure_future(ask) for ask in asks]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()

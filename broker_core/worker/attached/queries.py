@@ -66,7 +66,7 @@ from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
 from broker_core.worker.attached.link import ClusterLink, refused_as
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
@@ -291,20 +291,15 @@ class ClusterQueries:
 
     async def _list_members(self, group: str) -> Members:
         rows: dict[str, tuple[dict[str, Any], dict[str, Wanted]]] = {}
-        lost, any_answered = LostParts(self._figures), False
-        for broker in self._link.numbers.names:
-            if lost.is_lost(broker):
-                continue
-            try:
-                body = await self._members_body(broker, group)
-                subscriptions, connections = read_subscriptions(body), read_connections(body)
-            except PART_ERRORS as error:
-                lost.failed(broker, error)
-                continue
-            any_answered = True
+        lost = LostParts(self._figures)
+
+        async def ask(broker: str) -> None:
+            body = await self._members_body(broker, group)
+            subscriptions, connections = read_subscriptions(body), read_connections(body)
             # Each member is connected to every broker.
             rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in connections})
-        lost.raise_unless(any_answered)
+
+        await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
         members = [rows[client] for client in sorted(rows)]
         return Members(
             client_id=sorted(rows),

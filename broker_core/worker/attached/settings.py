@@ -16,6 +16,8 @@ class WatchSettings:
         tables_ms: Between two looks at topics, groups and brokers.
         retry_ms: Before a broker or name server that does not answer is tried again.
         timeout_ms: For one answer; a broker that takes longer counts as lost until it answers again.
+        page_ms: For what a page asks of all brokers together, and once more for what it asks for then; what has not come by
+            then is missing, and said to be.
         asked_ms: How long a topic that a person asked about is looked at first.
     """
 
@@ -25,4 +27,5 @@ class WatchSettings:
     tables_ms: int = 10_000
     retry_ms: int = 2_000
     timeout_ms: int = 3_000
+    page_ms: int = 4_000
     asked_ms: int = 30_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,7 +20,7 @@ from broker_core.worker.attached.answers import whole_number
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.halves import HalfHead, HalfQueue
 from broker_core.worker.attached.link import ClusterLink, refused_as
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.transactions import PAGE_MAX
 
 _UNKNOWN = -1
@@ -69,13 +70,8 @@ class ClusterTransactions:
         lost = LostParts(self._figures)
         found = [row for row in await self._looked(lost) if _is_meant(row, query.group, words)]
         rows = found[query.start : query.start + query.count]
-        producers = {(row.broker, row.half.group): 0 for row in rows if row.half.group}
-        for broker, group in producers:
-            try:
-                producers[broker, group] = await self._living(broker, group)
-            except PART_ERRORS as error:
-                producers[broker, group] = _UNKNOWN
-                lost.failed(broker, error)
+        producers = {(row.broker, row.half.group): _UNKNOWN for row in rows if row.half.group}
+        await self._count_living(producers, lost)
         living = [producers.get((row.broker, row.half.group), _UNKNOWN) for row in rows]
         return replace(self._page(len(found), rows, living), notice=lost.notice())
 
@@ -95,25 +91,29 @@ class ClusterTransactions:
 
     async def _looked(self, lost: LostParts) -> list[_Row]:
         """What is undecided on the brokers that answer; the others are noted."""
-        rows: list[_Row] = []
-        any_answered = False
-        for broker in self._link.numbers.names:
-            if lost.is_lost(broker):
-                continue
+        rows: dict[str, list[_Row]] = {}
+
+        async def ask(broker: str) -> None:
             queue = self._queues.setdefault(broker, HalfQueue(self._link, broker))
-            try:
-                await queue.look()
-            except PART_ERRORS as error:
-                lost.failed(broker, error)
-                continue
-            any_answered = True
-            found = list(_rows(broker, queue))
+            await queue.look()
+            rows[broker] = found = list(_rows(broker, queue))
             self._figures.undecided_counted(
                 broker, len(found), sum(row.half.check_times > 0 for row in found), unread=queue.unread
             )
-            rows += found
-        lost.raise_unless(any_answered)
-        return rows
+
+        await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
+        return [row for broker in self._link.numbers.names for row in rows.get(broker, [])]
+
+    async def _count_living(self, producers: dict[tuple[str, str], int], lost: LostParts) -> None:
+        """Count the producers of groups, each on its broker; those that are not told stay unknown."""
+
+        async def ask(broker: str) -> None:
+            for asked, group in list(producers):
+                if asked == broker:
+                    producers[broker, group] = await self._living(broker, group)
+
+        brokers = {broker for broker, _group in producers}
+        await asyncio.gather(*(lost.one(broker, ask, within_ms=self._link.settings.page_ms) for broker in brokers))
 
     async def _living(self, broker: str, group: str) -> int:
         """Producers of a group that are connected to a broker."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from broker_core.errors import RecordError, UsageError
@@ -17,7 +19,7 @@ from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.attached.browsing import bound_of
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.delay_views import delayed_messages
 from broker_core.worker.message_views import BATCH_MESSAGES
 
@@ -35,57 +37,114 @@ async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDe
     """
     if not 1 <= query.count <= PAGE_MAX:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} waiting messages, not {query.count:,}")
-    having = [name for name in link.numbers.names if _has_level(figures.of(name), query.level)]
     lost = LostParts(figures)
+    having = [name for name in link.numbers.names if _has_level(figures.of(name), query.level)]
     brokers = [name for name in having if not lost.is_lost(name)]
     if not brokers:
         raise UsageError(f"no broker that answers now has a delay level {query.level}. {lost.notice()}".rstrip())
-    heads: list[DelayedHead] = []
-    next_offset = max_offset = unreadable = 0
-    any_answered = False
-    for name in brokers:
-        first = link.numbers.number_of(name) << _OFFSET_BITS
-        try:
-            held = await _held(link, name, query.level)
-            begin = max(query.start_offset - first, figures.of(name).levels.next_offset(query.level, held))
-            page = await _read(link, figures, name, query, (begin, held.max_offset, query.count - len(heads)))
-        except PART_ERRORS as error:
-            lost.failed(name, error)
-            # The next page goes on behind all that this one may hold.
-            next_offset = max_offset = first + (1 << _OFFSET_BITS)
-            continue
-        any_answered = True
-        heads += page.heads
-        unreadable += page.unreadable
-        next_offset, max_offset = first + page.next_offset, first + held.max_offset
-        if len(heads) >= query.count:
-            break
-    lost.raise_unless(any_answered)
-    if name != brokers[-1]:
-        # There is more behind this broker, also when it has no more.
-        max_offset = (link.numbers.number_of(brokers[-1]) + 1) << _OFFSET_BITS
-    page_told = delayed_messages(query.level, DelayedPage(heads, next_offset, max_offset, unreadable))
-    return replace(page_told, notice=" ".join(filter(None, (page_told.notice, lost.notice()))))
+    level = _Level(link, figures, query)
+    await lost.each(brokers, level.look, within_ms=link.settings.page_ms)
+    level.share_out(brokers)
+    wanted = (lost.one(name, level.read, within_ms=link.settings.page_ms) for name in level.wanted)
+    await asyncio.gather(*wanted)
+    lost.check(level.is_read)
+    told = delayed_messages(query.level, level.page(brokers))
+    return replace(told, notice=" ".join(filter(None, (told.notice, lost.notice()))))
+
+
+class _Level:
+    """A page of one level: what the brokers hold of it, and then as much of that as the page has room for."""
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, query: ListDelayed) -> None:
+        self._link = link
+        self._figures = figures
+        self._query = query
+        self._spans: dict[str, tuple[int, int]] = {}
+        """Broker → offset that its part begins at, and the end of its queue; brokers that told."""
+        self.wanted: dict[str, int] = {}
+        """Broker → how many messages the page has room for."""
+        self._pages: dict[str, DelayedPage] = {}
+        self._whole: set[str] = set()
+        self._reached: list[str] = []
+        """Brokers that the page has room for."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether any broker gave anything, or nobody was to."""
+        return bool(self._pages) or not self.wanted
+
+    async def look(self, broker: str) -> None:
+        """Ask where the level begins and ends on a broker."""
+        level = self._query.level
+        queue = MessageQueue(SCHEDULE_TOPIC, broker, level - 1)
+        bounds = (RequestCode.GET_MIN_OFFSET, RequestCode.GET_MAX_OFFSET)
+        low, end = await asyncio.gather(*(bound_of(self._link, code, queue) for code in bounds))
+        held = QueueOffsets(max(low, 0), max(end, 0), 0)
+        next_due = self._figures.of(broker).levels.next_offset(level, held)
+        self._spans[broker] = max(self._query.start_offset - self._first(broker), next_due), held.max_offset
+
+    def share_out(self, brokers: list[str]) -> None:
+        """Give the room of the page to the brokers in their order."""
+        left = self._query.count
+        for broker in brokers:
+            if left <= 0:
+                break
+            self._reached.append(broker)
+            if broker in self._spans:
+                begin, end = self._spans[broker]
+                self.wanted[broker] = min(left, max(end - begin, 0))
+                left -= self.wanted[broker]
+
+    async def read(self, broker: str) -> None:
+        """Read the part of a broker; what came of it before it was late stays."""
+        (begin, end), wanted = self._spans[broker], self.wanted[broker]
+        if not wanted:
+            self._pages[broker] = DelayedPage([], min(begin, end), end, 0)
+        async for page in _read(self._link, self._figures, broker, self._query.level, (begin, end, wanted)):
+            self._pages[broker] = page
+        self._whole.add(broker)
+
+    def page(self, brokers: list[str]) -> DelayedPage:
+        """What was read; the next page goes on behind all that brokers hold whose part did not come."""
+        heads: list[DelayedHead] = []
+        next_offset = max_offset = unreadable = 0
+        last = ""
+        for broker in self._reached:
+            first = self._first(broker)
+            if broker in self._pages:
+                page = self._pages[broker]
+                heads += page.heads
+                unreadable += page.unreadable
+                next_offset, max_offset = first + page.next_offset, first + self._spans[broker][1]
+            else:
+                next_offset = max_offset = first + (1 << _OFFSET_BITS)
+            last = broker
+            if broker in self._pages and broker not in self._whole:
+                break  # the next page goes on in the midst of it
+        if last != brokers[-1]:
+            # There is more behind this broker, also when it has no more.
+            max_offset = (self._link.numbers.number_of(brokers[-1]) + 1) << _OFFSET_BITS
+        return DelayedPage(heads, next_offset, max_offset, unreadable)
+
+    def _first(self, broker: str) -> int:
+        return self._link.numbers.number_of(broker) << _OFFSET_BITS
 
 
 def _has_level(of: BrokerFigures, level: int) -> bool:
     return of.levels.table is not None and 1 <= level <= of.levels.table.count
 
 
-async def _held(link: ClusterLink, broker: str, level: int) -> QueueOffsets:
-    queue = MessageQueue(SCHEDULE_TOPIC, broker, level - 1)
-    low = await bound_of(link, RequestCode.GET_MIN_OFFSET, queue)
-    return QueueOffsets(max(low, 0), max(await bound_of(link, RequestCode.GET_MAX_OFFSET, queue), 0), 0)
-
-
 async def _read(
-    link: ClusterLink, figures: ClusterFigures, broker: str, query: ListDelayed, span: tuple[int, int, int]
-) -> DelayedPage:
-    """Messages of one broker; ``span`` is the offset to begin at, the end of the queue, and how many at most."""
+    link: ClusterLink, figures: ClusterFigures, broker: str, level: int, span: tuple[int, int, int]
+) -> AsyncGenerator[DelayedPage, None]:
+    """Messages of one broker, as they come; ``span`` is the offset to begin at, the end of the queue, and how many at most.
+
+    Each page has all those before.
+    """
     offset, end, count = span
-    queue, address = MessageQueue(SCHEDULE_TOPIC, broker, query.level - 1), link.address_of(broker)
+    queue, address = MessageQueue(SCHEDULE_TOPIC, broker, level - 1), link.address_of(broker)
     table, numbers = figures.of(broker).levels.table, link.numbers
-    delay_ms = 0 if table is None else table.delay_ms(query.level)
+    delay_ms = 0 if table is None else table.delay_ms(level)
     first = numbers.number_of(broker) << _OFFSET_BITS
     heads: list[DelayedHead] = []
     unreadable = 0
@@ -104,4 +163,4 @@ async def _read(
             place = numbers.shown_place(broker, head.physical_offset)
             heads.append(head._replace(physical_offset=place, queue_id=numbers.shown_queue(broker, head.queue_id)))
         offset = following
-    return DelayedPage(heads, min(offset, end), end, unreadable)
+        yield DelayedPage(list(heads), min(offset, end), end, unreadable)

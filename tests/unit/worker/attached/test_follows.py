@@ -54,6 +54,14 @@ async def next_batch(tails, follow_id):
                 return answer
 
 
+async def look(tails, follow_id):
+    """Look at the broker once; what that has found."""
+    opened = tails._open[follow_id]
+    found = await tails._look(opened, BROKER)
+    opened.take(BROKER, found)
+    return found.batch
+
+
 def test_what_arrives_is_told_with_rules_and_moves_nobody(tmp_path):
     async def scenario(cluster, tails, producer):
         begun = await started(tails, StartFollow(["T"], "tag = 'paid' or tag = 'late'", ["tag = 'late'"]))
@@ -151,9 +159,8 @@ def test_a_look_asks_for_some_topics_and_the_next_for_the_others(tmp_path, monke
             return await gently(broker, code, fields)
 
         monkeypatch.setattr(cluster.link, "ask_gently", counted)
-        opened = tails._open[begun.follow_id]
         for _ in range(3):
-            await tails._look(opened, BROKER, follows._Batch())
+            await look(tails, begun.follow_id)
         assert asked == ["A", "B", "C", "D", "E", "A"]
         await send(producer, b"of E", topic="E")
         assert (await next_batch(tails, begun.follow_id)).topic == ["E"]
@@ -184,8 +191,7 @@ def test_a_queue_that_always_has_something_new_does_not_keep_the_others_from_bei
         for body in (b"one", b"two"):
             await send(producer, body)
             await send(producer, body, queue=1)
-            batch = follows._Batch()
-            await tails._look(tails._open[begun.follow_id], BROKER, batch)
+            batch = await look(tails, begun.follow_id)
             found.append([head.queue_id for _topic, head, _rule in batch.heads])
         assert found == [[0], [1, 1]]
 
