@@ -6,6 +6,7 @@ Beside `test_real_restarts` and `test_attached_faults`. What was acknowledged is
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sqlite3
 import subprocess
@@ -19,7 +20,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.errors import NetworkError, OrbitError, RemoteError
-from broker_core.ipc.schema import ContinueFollow, StartFollow
+from broker_core.ipc.schema import ContinueFollow, ContinueSearch, ListMembers, StartFollow, StartSearch
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.settings import WatchSettings
@@ -30,6 +31,7 @@ from spark_reports.datasource.cluster_stream import ClusterStreamReader
 from spark_reports.datasource.schema import ALL_COLUMNS
 from tests.support.attached import asking, attached, sampled
 from tests.support.broker_process import CHECKOUT
+from tests.support.own_consumer import own_consumer
 from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import QUEUES, fill, numbers_of
 from tests.support.remoting_peer import eventually, eventually_answers
@@ -152,11 +154,12 @@ class Answered:
         raise AssertionError("nobody gives it up")
 
 
-def carried_out(source, snapshots, offsets, now):
+def carried_out(source, snapshots, offsets, now, **order):
     """Reset the group to these offsets; the error, if it failed."""
     moves = [QueueMove(queue, 0, 1_000, now[queue], after) for queue, after in offsets.items()]
     failures = []
-    order = ResetOrder("g", "Reset", moves, None, has_members=False, reason="offset", now_ms=1)
+    offline = {"group": "g", "topic": "Reset", "timestamp_ms": None, "has_members": False}
+    order = ResetOrder(moves=moves, reason="offset", now_ms=1, **{**offline, **order})
     OffsetReset(source, snapshots, order).then(lambda _result: None, failures.append)
     return failures
 
@@ -204,6 +207,97 @@ def test_a_reset_that_a_kill_interrupts_says_how_far_it_came_and_can_be_undone(r
             assert await stands() == before
 
     asyncio.run(scenario())
+
+
+def test_a_reset_of_a_whole_group_that_is_online_fails_with_the_broker_and_is_done_again(real, tmp_path):
+    count = QUEUES * 25
+    snapshots = OffsetSnapshots(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
+    order = {"group": "online", "topic": "Online", "timestamp_ms": 1, "has_members": True}
+
+    async def scenario(bodies):
+        async with attached(real.name_server, QUICK) as cluster, asking(cluster) as queries:
+            await sampled(cluster)
+            cluster.sampling.start()
+            await eventually(lambda: len(set(bodies)) == count, PATIENT_S)
+            source, sent = AskingSource(asyncio.get_running_loop(), queries), []
+
+            def kill_at_the_reset(request):
+                if request.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
+                    sent.append(request)
+                    real.stop(kill=True)
+
+            source.before = kill_at_the_reset
+            offsets, now = dict.fromkeys(range(QUEUES), 0), dict.fromkeys(range(QUEUES), 25)
+            failures = await asyncio.to_thread(carried_out, source, snapshots, offsets, now, **order)
+            assert (len(failures), len(sent)) == (1, 1)
+            assert real.address in failures[0].message
+            await asyncio.to_thread(real.start)
+            await eventually(lambda: not cluster.figures.faults(), PATIENT_S)
+
+            async def is_online():
+                return (await queries.answer(ListMembers("online"))).client_id
+
+            await eventually_answers(is_online, PATIENT_S)
+            source.before, before = lambda _request: None, len(bodies)
+            assert await asyncio.to_thread(carried_out, source, snapshots, offsets, now, **order) == []
+            await eventually(lambda: len(set(bodies[before:])) == count, PATIENT_S)
+
+    asyncio.run(fill(real.name_server, "Online", count))
+    with own_consumer(real.name_server, "online", "Online") as bodies:
+        asyncio.run(scenario(bodies))
+
+
+def test_a_search_of_the_window_finds_each_message_once_over_a_kill_or_says_what_is_missing(real):
+    async def searched(queries, began):
+        started = await queries.answer(StartSearch('topic = "Search"'))
+        found, hits = Counter(), None
+        async with asyncio.timeout(PATIENT_S):
+            while hits is None or not hits.is_over:
+                hits = await queries.answer(ContinueSearch(started.search_id))
+                found.update(zip(hits.queue_id, hits.queue_offset, strict=True))
+                began(hits)
+        return found, hits.reasons
+
+    async def scenario():
+        await fill(real.name_server, "Search", MESSAGES, body=BODY)
+        async with attached(real.name_server, QUICK) as cluster, asking(cluster) as queries:
+            await sampled(cluster)
+            cluster.sampling.start()
+            restarts = []
+
+            def kill_once(hits):
+                if not restarts and hits.found:
+                    assert not hits.is_over
+                    restarts.append(asyncio.create_task(asyncio.to_thread(restart, real)))
+
+            found, reasons = await searched(queries, kill_once)
+            await restarts[0]
+            assert max(found.values()) == 1
+            # A machine that is busy may take longer for the start than a search waits.
+            assert (len(found) == MESSAGES) == (not reasons), reasons
+            assert all("could not be read from offset" in reason for reason in reasons), reasons
+            await eventually(lambda: not cluster.figures.faults(), PATIENT_S)
+            found, reasons = await searched(queries, lambda _hits: None)
+            assert (len(found), max(found.values()), reasons) == (MESSAGES, 1, [])
+
+    asyncio.run(scenario())
+
+
+def test_a_report_by_spark_has_every_row_over_a_kill_or_says_how_many_it_lacks(real, tmp_path):
+    asyncio.run(fill(real.name_server, "Report", MESSAGES, body=BODY))
+    words = ["report", "sql", "--ns", real.name_server, "--topic", "Report", "--out", str(tmp_path / "out"), "--rate-messages"]
+    query = "select topic, count(distinct queue_id, queue_offset) as messages, count(*) as n from messages group by topic"
+    with program(*words, "200", "--query", query, "--progress", "json") as report:
+        try:
+            assert any(json.loads(line).get("stage") == "read" for line in iter(report.stdout.readline, ""))
+            restart(real)
+            told = report.communicate(timeout=600)
+            manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+        finally:
+            report.kill()
+    rows = manifest["rows"]
+    assert rows["read"] + rows["skipped"] == MESSAGES, (rows, told)
+    assert (manifest["state"] == "complete") == (not rows["skipped"]), (manifest["state"], rows, told)
 
 
 def known(offsets):
