@@ -38,6 +38,19 @@ _TEXTS = KnownTexts(
     ),
     "no master for {seconds} s: slave {address} is read, nobody knows how far behind, and takes no messages or changes",
     "no master for {seconds} s: {reason}",
+    "{reason}; for {seconds} s",
+    "{reason} (and {count} more)",
+    "topics and groups: {reason}",
+    "producers: {reason}",
+    "its figures: {reason}",
+    "consumer offsets: {reason}",
+    "delay levels: {reason}",
+    "timers: {reason}",
+    "topic {topic}: {reason}",
+    "members of group {group}: {reason}",
+    "the next message of group {group} in {topic}: {reason}",
+    "broker {broker} did not answer within {count} ms; it is asked again until it does",
+    "the name server {address} did not answer within {count} ms: is it the right address?",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
     ("broker {broker} is slow: not all that it was asked for came within {count} ms; this page ends before offset {offset}"),
     "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",
@@ -59,6 +72,25 @@ _TEXTS = KnownTexts(
         "Brokers tell of clients in groups only. Connections without a group, those of the name server, and how much goes "
         "through a connection are known inside a broker only."
     ),
+    "not available on an attached cluster: {what}; {why}",
+    (
+        "how a transaction ended is known inside a broker only: an op record says that it was decided, not which way. "
+        "Search for its key: a committed message is in its topic"
+    ),
+    "changes of waiting messages",
+    "checks by hand",
+    "the end of a connection",
+    "the end of a transaction",
+    "when timers are due",
+    "atomic transactions",
+    "the list of timers",
+    "sizes",
+    "the store from inside",
+    "past transactions",
+    "it is known inside a broker only, and the protocol has no request for it",
+    "only Orbit's own broker has them",
+    "the protocol tells no sizes of topics, only those of the whole disk",
+    "how they ended is put together from whole queues of the brokers, too much to pull for a page",
     "Connecting to {address}",
     "Not connected, tried again until it works: {reason}",
     "No history is kept here: another Orbit process records this connection already",
@@ -103,7 +135,7 @@ _EVENT_STATES = {
 
 def broker_text(text: str) -> str:
     """A stage, notice or event text in the language of the window."""
-    return _TEXTS.text(text)
+    return _TEXTS.text(text, named=dict.fromkeys(("reason", "what", "why"), broker_text))
 
 
 def reasons_text(reasons: str) -> str:

@@ -427,8 +427,8 @@ TERMS: dict[str, Term] = {
         unit="%",
     ),
     "delay/Pending": Term(
-        "Messages that wait: in delay levels, and with a time of their own. Of a level: end of its queue less what "
-        "was delivered.",
+        "Messages that wait: in delay levels, and with a time of their own (of an attached cluster GET_TIMER_METRICS). Of "
+        "a level: end of its queue less what was delivered.",
         Origin.LIVE,
         unit="messages",
     ),

@@ -9,6 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broker_core.api import Catalog, CodecError, Columns, Snapshot
 from monitoring.dead_letters import DEAD_PREFIX
@@ -114,9 +115,12 @@ class Collector:
         positions = _columns(snapshot.positions, ("offset", "next_store_ms", "owner"), places.position_count)
         lag = _lag_messages(positions["offset"], queues["max_offset"][places.position_queue])
         behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
-        group_lag = _sum_known(lag, places.position_group, group_count)
+        unknown = places.groups_without(positions["offset"])
+        group_lag = np.where(unknown, np.nan, _sum_known(lag, places.position_group, group_count))
         kept = _kept_messages(queues, places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
+        if unknown[~places.group_is_system].any():
+            totals["lag_messages"] = float("nan")
         return ClusterState(
             catalog=places.catalog,
             taken_ms=taken_ms,
@@ -132,7 +136,7 @@ class Collector:
             topic_last_store_ms=_last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
-            group_behind_ms=_frozen(_most_behind(behind, lag, places.position_group, group_count)),
+            group_behind_ms=_frozen(np.where(unknown, np.nan, _most_behind(behind, lag, places.position_group, group_count))),
             group_got_rate=_frozen(self._group_got_rate.add(taken_ms, groups["got_messages"])),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
@@ -149,6 +153,8 @@ class Collector:
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:
         if not figures:
             return {}
+        if "delivered" not in figures:
+            return {**figures, "delivered_rate": float("nan")}
         (rate,) = self._timer_rate.add(taken_ms, np.array([int(figures["delivered"])], np.int64)).tolist()
         return {**figures, "delivered_rate": rate}
 
@@ -203,6 +209,16 @@ class _Places:
         self.group_is_system = np.array(system, bool)
         if len(system) != self.group_count:
             raise CodecError(f"the worker's catalog has {self.group_count} groups, but {len(system)} marks of system groups")
+
+    def groups_without(self, offsets: Ints) -> NDArray[np.bool_]:
+        """Groups with a position on a broker that is lost: a sum with a part that is not known is not known.
+
+        Args:
+            offsets: Of all positions; -1 unknown. Of the embedded broker it is a position that was never stored.
+        """
+        if not self.catalog.brokers:
+            return np.zeros(self.group_count, bool)
+        return np.bincount(self.position_group[offsets < 0], minlength=self.group_count) > 0
 
     @property
     def queue_keys(self) -> list[tuple[str, int]]:

@@ -145,7 +145,7 @@ def timer_page(page: PendingTimers, mask_of: MaskOf) -> WaitingPage:
 
 @dataclass(frozen=True, slots=True)
 class TimerFigures:
-    """Messages with a time of their own. Not served: -1 and NaN."""
+    """Messages with a time of their own. Not served or not known: negative and NaN."""
 
     is_served: bool
     pending: int
@@ -154,6 +154,13 @@ class TimerFigures:
     late_p99_ms: float
     delivered_rate: float
     now_ms: int
+    is_from_outside: bool = False
+    """Whether an attached cluster tells them, which tells some of them only."""
+
+    @property
+    def has_none(self) -> bool:
+        """Whether the broker is known to serve no timers: one that runs elsewhere may only not have told."""
+        return not self.is_served and not self.is_from_outside
 
 
 def timer_figures(state: ClusterState) -> TimerFigures:
@@ -167,6 +174,7 @@ def timer_figures(state: ClusterState) -> TimerFigures:
         late_p99_ms=known.get("late_p99_ms", nan),
         delivered_rate=known.get("delivered_rate", nan),
         now_ms=state.taken_ms,
+        is_from_outside=state.is_from_outside,
     )
 
 

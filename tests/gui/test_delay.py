@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from broker_core.api import ActOnDelayed, ActOnTimers, DelayedActed, StoreError
 from gui.models.delay import (
@@ -298,6 +298,35 @@ def test_a_broker_without_timers_says_how_to_get_them(make_view):
     view.waiting.model.set_rows([])
 
     assert "timerWheelEnable" in view.waiting.grid.placeholder.text
+
+
+def from_outside(state, **timers):
+    """The same figures as an attached cluster tells them."""
+    catalog = replace(state.catalog, brokers=["broker-a"])
+    return replace(state, catalog=catalog, timers=timers)
+
+
+def test_timers_of_a_cluster_are_counted_and_what_is_not_told_says_so(make_view):
+    levels = f"{sum(DELAY_PENDING):,} by level"
+    told = from_outside(STATE, pending=7.0, next_due_ms=-2.0, overdue_ms=0.0, not_yet_in_wheel=0.0)
+    view = make_view(FakeSource(told))
+    assert view.tiles["pending"].accessibleDescription() == f"{sum(DELAY_PENDING) + 7:,} messages {levels}, 7 timers"
+    assert view.tiles["next"].accessibleDescription().endswith(", timers not told")
+    view.waiting.choose("timers")
+    assert "Timers 7" in [button.text() for button in view.waiting.switch.findChildren(QPushButton)]
+
+    unread = make_view(FakeSource(from_outside(STATE)))
+    assert unread.tiles["pending"].accessibleDescription() == f"{UNKNOWN} messages {levels}, — timers"
+    unread.waiting.choose("timers")
+    assert "timerWheelEnable" not in unread.waiting.grid.placeholder.text
+
+
+def test_a_cluster_that_cannot_have_timers_counts_its_levels_alone(make_view):
+    state = from_outside(STATE)
+    state = replace(state, catalog=replace(state.catalog, cannot={"timers": "broker a (V4_9_4) has none"}))
+    view = make_view(FakeSource(state))
+    count = f"{sum(DELAY_PENDING):,}"
+    assert view.tiles["pending"].accessibleDescription() == f"{count} messages {count} by level, no timers here"
 
 
 def test_messages_that_were_gone_are_told():

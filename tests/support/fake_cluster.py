@@ -105,6 +105,8 @@ class FakeBroker:
     delays: dict[int, int] = field(default_factory=dict)
     properties: bytes = b""
     """Of its messages, but for those that wait."""
+    timers: dict[str, int] = field(default_factory=dict)
+    """Topic → messages that wait for a time of their own."""
     stored_at: str = ""
     """Address that its messages name as that of their store, where it is not its own: it moved, or took its master's place."""
 
@@ -150,6 +152,9 @@ class FakeBroker:
             ),
             RequestCode.GET_ALL_DELAY_OFFSET: lambda _, command: command.reply(
                 body=emit({"offsetTable": self.delays}, bare_int_keys=True)
+            ),
+            RequestCode.GET_TIMER_METRICS: lambda _, command: command.reply(
+                body=emit({"timingCount": {topic: {"count": count, "timeStamp": 0} for topic, count in self.timers.items()}})
             ),
             RequestCode.GET_TOPIC_STATS_INFO: self._stats,
             RequestCode.GET_CONSUMER_CONNECTION_LIST: self._members,

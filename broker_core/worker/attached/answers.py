@@ -118,6 +118,15 @@ def read_delay_offsets(body: Body) -> dict[int, int]:
         raise _unreadable("the offsets of the delay levels", body) from error
 
 
+def read_timer_counts(body: Body) -> dict[str, int]:
+    """Topic → messages that wait for a time of their own, less cancels, from GET_TIMER_METRICS."""
+    try:
+        table = parse_object(body).get("timingCount") or {}
+        return {str(topic): int(row["count"]) for topic, row in table.items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _unreadable("the counts of timers", body) from error
+
+
 def read_level_table(text: str) -> DelayLevels | None:
     """The delay levels of a broker, from its ``messageDelayLevel``; None where it tells none.
 

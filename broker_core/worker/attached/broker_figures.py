@@ -15,7 +15,8 @@ class BrokerFigures:
     topics: dict[str, TopicRow] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     groups_at_first: frozenset[str] = frozenset()
-    """Groups of the first look; others came into being later."""
+    """Groups of the first look, with a config or an offset; others came into being later."""
+    has_told_positions: bool = False
     producers: frozenset[str] | None = None
     """Client ids of its producers; None: not known."""
     offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
@@ -37,6 +38,8 @@ class BrokerFigures:
     cannot: dict[str, str] = field(default_factory=dict)
     """`Ability` → why it cannot."""
     levels: BrokerLevels = field(default_factory=BrokerLevels)
+    timers: dict[str, int] | None = None
+    """Topic → messages that wait for a time of their own; None: it has no timers, or did not tell."""
     halves_unread: int = 0
     """Records of half and op queue that the last look at its transactions has left for the next."""
     undecided: int = 0

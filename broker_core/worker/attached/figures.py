@@ -20,6 +20,7 @@ from broker_core.worker.attached.broker_figures import BrokerFigures, used_queue
 from broker_core.worker.attached.levels import BrokerLevels, level_figures
 from broker_core.worker.attached.listing import QueueKey, list_cluster
 from broker_core.worker.attached.numbering import BrokerNumbers
+from broker_core.worker.attached.timers import timer_figures
 from broker_core.worker.attached.totals import cluster_totals
 from broker_core.worker.delay_views import delay_columns
 
@@ -41,6 +42,8 @@ class ClusterFigures:
         self.brokers: dict[str, BrokerFigures] = {}
         self.cluster_names: set[str] = set()
         self.name_server_fault = ""
+        self._name_server_ms = 0
+        """Since when it has one, in ms since the epoch."""
         self._put: dict[str, int] = defaultdict(int)
         self._got_topic: dict[str, int] = defaultdict(int)
         self._got_group: dict[str, int] = defaultdict(int)
@@ -66,7 +69,7 @@ class ClusterFigures:
         is_first, before = not of.topics, self.brokers_of_topics().keys()
         of.topics, of.groups = topics, groups
         if is_first:
-            of.groups_at_first = groups
+            of.groups_at_first |= groups
         else:
             self._note_topics(before)
         of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
@@ -94,7 +97,7 @@ class ClusterFigures:
                 of.no_master_ms = self._clock()
                 self._tell("master_lost", f"Broker {place.name} has no master now: slave {place.address} is read", place.name)
         elif of.no_master_ms:
-            away_s = max(self._clock() - of.no_master_ms, 0) // 1000
+            away_s = self._seconds_since(of.no_master_ms)
             of.no_master_ms = 0
             text = f"Broker {place.name} has a master again, at {place.address}, after {away_s:,} s"
             self._tell("master_back", text, place.name)
@@ -145,6 +148,10 @@ class ClusterFigures:
         if shape != {key: queues.keys() for key, queues in of.positions.items()}:
             self._is_dirty = True
             of.next_store = {key: store for key, store in of.next_store.items() if key[:2] in positions}
+        if not of.has_told_positions:
+            # Groups without a config are known by their offsets alone.
+            of.has_told_positions = True
+            of.groups_at_first |= {group for group, _topic in positions}
         of.positions, of.positions_uncounted = positions, False
         return moving
 
@@ -175,9 +182,10 @@ class ClusterFigures:
 
     def _came_later(self, group: str) -> bool:
         """Whether a group came into being while it was watched, with nobody in it, and nobody told of its members yet."""
+        # Not by the table of groups alone: one that is new may be known by its offsets before the table is read again.
         brokers = self.brokers.values()
-        is_known = any(group in of.groups for of in brokers)
-        return is_known and not any(group in of.groups_at_first or group in of.members for of in brokers)
+        are_known = all(of.has_told_positions for of in brokers if of.topics)
+        return are_known and not any(group in of.groups_at_first or group in of.members for of in brokers)
 
     def take_subscriptions(self, broker: str, group: str, wanted: dict[str, tuple[str, str]]) -> None:
         """What a group wants, by topic; nothing when it has no members. Of a broker that is lost the last word counts."""
@@ -215,13 +223,14 @@ class ClusterFigures:
         of.fault = fault
         if of.is_lost:
             of.is_lost = False
-            away_s = max(self._clock() - of.lost_ms, 0) // 1000
+            away_s = self._seconds_since(of.lost_ms)
             self._tell("broker_back", f"Broker {broker} answers again, after {away_s:,} s", broker)
 
     def name_server_state(self, fault: str) -> None:
         """Whether the name server answers; empty when it does."""
         before, self.name_server_fault = self.name_server_fault, fault
         if fault and not before:
+            self._name_server_ms = self._clock()
             self._tell("name_server_lost", f"The name server does not answer: {fault}", "")
         if before and not fault:
             self._tell("name_server_back", "The name server answers again", "")
@@ -284,6 +293,7 @@ class ClusterFigures:
             owners=[],
             totals=self._totals(members),
             delays=delay_columns(level_figures(self._levels(), self._clock())),
+            timers=timer_figures(self.brokers.values()),
             faults=self.faults(),
             slave_lag_bytes=[self.of(broker).slave_lag_bytes for broker in self._catalog.brokers],
         )
@@ -299,15 +309,17 @@ class ClusterFigures:
 
     def faults(self) -> dict[str, str]:
         """What does not answer now, or not as it should, and why; empty when all is well."""
-        found = {"name server": self.name_server_fault} if self.name_server_fault else {}
+        found = {}
+        if self.name_server_fault:
+            found["name server"] = f"{self.name_server_fault}; for {self._seconds_since(self._name_server_ms):,} s"
         return found | {broker: fault for broker in sorted(self.brokers) if (fault := self.fault_of(broker))}
 
     def fault_of(self, broker: str) -> str:
         """What is wrong with a broker now, since when and why; empty when nothing is."""
         of = self.of(broker)
         if of.is_lost:
-            return f"no answer since {max(self._clock() - of.lost_ms, 0) // 1000:,} s: {of.fault}"
-        fault = f"{of.fault}; for {max(self._clock() - of.fault_ms, 0) // 1000:,} s" if of.fault else ""
+            return f"no answer since {self._seconds_since(of.lost_ms):,} s: {of.fault}"
+        fault = f"{of.fault}; for {self._seconds_since(of.fault_ms):,} s" if of.fault else ""
         return ". ".join(filter(None, (of.fault_without_master(self._clock()), fault)))
 
     def brokers_of_topics(self) -> dict[str, set[str]]:
@@ -332,6 +344,9 @@ class ClusterFigures:
         return found
 
     # ---- inside ----
+
+    def _seconds_since(self, at_ms: int) -> int:
+        return max(self._clock() - at_ms, 0) // 1000
 
     def _tell(self, kind: str, text: str, subject: str) -> None:
         self._events.append(Occurred(kind, text, self._clock(), subject))

@@ -8,7 +8,7 @@ from broker_core.worker.attached.abilities import OUTSIDE
 
 _INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 _ATOMIC = "only Orbit's own broker has them"
-_REFUSED = {
+REFUSED = {
     "AbortAtomic": ("atomic transactions", _ATOMIC),
     "ActOnDelayed": ("changes of waiting messages", OUTSIDE[Ability.CHANGE_WAITING]),
     "ActOnTimers": ("changes of waiting messages", OUTSIDE[Ability.CHANGE_WAITING]),
@@ -31,5 +31,5 @@ _REFUSED = {
 def cannot_answer(query: Query) -> UsageError:
     """What is told of a query that no broker answers."""
     name = type(query).__name__
-    what, why = _REFUSED.get(name, (name, _INSIDE))
+    what, why = REFUSED.get(name, (name, _INSIDE))
     return UsageError(f"not available on an attached cluster: {what}; {why}")

@@ -2,8 +2,8 @@
 
     names        which brokers there are, every few seconds, from the name server
     slaves       how far they are, as often (1 request each)
-    each broker  all consumer offsets and its runtime figures (2 requests); every few rounds its topics, groups, settings and
-                 producers (4 requests);
+    each broker  all consumer offsets, its runtime figures and its timers (3 requests); every few rounds its topics, groups,
+                 settings and producers (4 requests);
                  then queue offsets, members and ages as far as the budget goes: topics that a person asked about first, then
                  those that are written to, then all others in turn
 
@@ -20,11 +20,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.ipc.schema import Ability
 from broker_core.message.record import decode_record
 from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.transaction.topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.answers import (
@@ -39,6 +41,7 @@ from broker_core.worker.attached.answers import (
     read_queue_offsets,
     read_runtime,
     read_subscriptions,
+    read_timer_counts,
     read_topics,
     whole_number,
 )
@@ -55,7 +58,7 @@ HEADS_IN_ROUND = 4
 """Messages read for when a delay level is due next."""
 _OWN_TOPICS = (SCHEDULE_TOPIC, HALF_TOPIC, OP_TOPIC)
 """Topics of brokers whose queues are looked at every round."""
-_FIXED_IN_ROUND = 6 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
+_FIXED_IN_ROUND = 7 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
@@ -203,11 +206,12 @@ class BrokerRounds:
         self._looked: dict[str, int] = {}
         """Topic or group → which look was the last at its queues or members."""
         self._topic_turn = self._group_turn = self._age_turn = 0
-        self._fault = ""
+        self._faults: list[str] = []
+        """What this round was not told, and why."""
 
     async def next(self, now_ms: int, recent: set[str]) -> None:
         """One round; raises `NetworkError` when the broker does not answer."""
-        self._fault = ""
+        self._faults = []
         settings = self._link.settings
         of = self._figures.of(self._name)
         if self._tables_ms is None or of.is_lost or now_ms - self._tables_ms >= settings.tables_ms:
@@ -217,6 +221,7 @@ class BrokerRounds:
         await self._guarded("its figures", self._runtime())
         await self._guarded("consumer offsets", self._positions())
         await self._guarded("delay levels", self._levels())
+        await self._guarded("timers", self._timers())
         room = max(settings.requests_per_second * settings.round_ms // 1000 - _FIXED_IN_ROUND - AGES_IN_ROUND, 4)
         await self._some_queues(room - room // MEMBERS_SHARE, recent)
         await self._some_members(room // MEMBERS_SHARE)
@@ -225,7 +230,7 @@ class BrokerRounds:
             group, topic, queue, offset = lagging[(self._age_turn + step) % len(lagging)]
             await self._guarded(f"the next message of group {group} in {topic}", self._age(group, topic, queue, offset))
         self._age_turn += AGES_IN_ROUND
-        self._figures.answered(self._name, self._fault)
+        self._figures.answered(self._name, self._fault())
 
     async def whole(self) -> None:
         """All questions once; what fails is left in the figures."""
@@ -235,10 +240,11 @@ class BrokerRounds:
             await self._guarded("its figures", self._runtime())
             await self._guarded("consumer offsets", self._positions())
             await self._guarded("delay levels", self._levels())
+            await self._guarded("timers", self._timers())
             of = self._figures.of(self._name)
             await self._some_queues(len(of.topics), set())
             await self._some_members(len(self._groups()))
-            self._figures.answered(self._name, self._fault)
+            self._figures.answered(self._name, self._fault())
         except NetworkError as error:
             self._figures.lost(self._name, error.message)
 
@@ -255,7 +261,13 @@ class BrokerRounds:
         try:
             await asking
         except (RemoteError, CodecError) as error:
-            self._fault = f"{what}: {error.message}"
+            self._faults.append(f"{what}: {error.message}")
+
+    def _fault(self) -> str:
+        """What is wrong, once: one reason of all parts is told with the first of them."""
+        more = len(self._faults) - 1
+        first = next(iter(self._faults), "")
+        return f"{first} (and {more:,} more)" if more > 0 else first
 
     async def names(self) -> None:
         """Topics, groups and settings, each with one request; raises as `ClusterLink.ask`."""
@@ -316,6 +328,14 @@ class BrokerRounds:
         for level, offset in of.levels.unread_heads(queues)[:HEADS_IN_ROUND]:
             body = await self._link.pull_gently(MessageQueue(SCHEDULE_TOPIC, self._name, level - 1), offset)
             of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)
+
+    async def _timers(self) -> None:
+        """How many messages wait for a time of their own."""
+        of = self._figures.of(self._name)
+        if Ability.TIMERS in of.cannot or WHEEL_TOPIC not in of.topics:
+            of.timers = None
+        else:
+            of.timers = read_timer_counts((await self._ask(RequestCode.GET_TIMER_METRICS)).body)
 
     async def _some_queues(self, count: int, recent: set[str]) -> None:
         topics = sorted(self._figures.of(self._name).topics)

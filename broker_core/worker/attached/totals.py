@@ -5,6 +5,7 @@ Source: spec remoting §2.5.3.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ _OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogM
 _UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30,
           "TB": 1 << 40, "TIB": 1 << 40}  # fmt: skip
 _TOTAL = re.compile(r"Total\s*:\s*([\d.]+)\s*([A-Za-z]+)")
+_PUTS = re.compile(r"\]:(\d+)")
+"""Puts of a bucket in ``putMessageDistributeTime``."""
 
 
 def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
@@ -80,15 +83,28 @@ def _store_totals(brokers: Sequence[Mapping[str, str]]) -> dict[str, float]:
         brokers: Runtime figures of each.
     """
     totals: dict[str, float] = {}
-    latencies = [_number(runtime.get("putLatency99")) for runtime in brokers]
+    latencies = [_put_latency(runtime) for runtime in brokers]
     if latencies and all(latency is not None for latency in latencies):
-        totals["put_p99_ms"] = max(latency for latency in latencies if latency is not None)
+        totals["put_p99_ms"] = max((one for one in latencies if one is not None and not math.isnan(one)), default=math.nan)
     disks = [_disk(runtime) for runtime in brokers]
     known = [disk for disk in disks if disk is not None]
     if known and len(known) == len(disks):
         share, size = max(known)
         totals["disk_total_bytes"], totals["disk_used_bytes"] = size, share * size
     return totals
+
+
+def _put_latency(runtime: Mapping[str, str]) -> float | None:
+    """The 99th percentile of the last whole minute in ms; NaN where nothing was put in it, None where it is not told.
+
+    Brokers tell 0 for a minute without puts, and count the puts of the same minute by how long they took; that is missing
+    before the first minute is over (Source: spec broker §11.3).
+    """
+    latency = _number(runtime.get("putLatency99"))
+    if latency is None:
+        return None
+    is_idle = not any(map(int, _PUTS.findall(runtime.get("putMessageDistributeTime", ""))))
+    return math.nan if is_idle and not latency else latency
 
 
 def _disk(runtime: Mapping[str, str]) -> tuple[float, float] | None:

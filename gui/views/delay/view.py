@@ -215,8 +215,11 @@ class DelayView(PageView):
         levels = math.nan if any(row.pending < 0 for row in rows) else sum(row.pending for row in rows)
         timers = self._timers.pending if self._timers is not None else -1
         is_served = self._timers is not None and self._timers.is_served
-        whole = levels + (0 if not is_served else math.nan if timers < 0 else timers)
+        has_none = not is_served and (bool(self.waiting.why_no_timers) or (self._timers is not None and self._timers.has_none))
+        whole = levels + (0 if has_none else math.nan if timers < 0 else timers)
         fact = tr("{levels} by level, {timers} timers", levels=count_text(levels), timers=count_text(timers)) if rows else ""
+        if has_none and rows:
+            fact = tr("{levels} by level, no timers here", levels=count_text(levels))
         self.tiles["pending"].set_value(count_text(whole) if rows else UNKNOWN, messages_unit(whole), fact)
 
     def _show_next(self, rows: list[LevelRow]) -> None:
@@ -225,8 +228,10 @@ class DelayView(PageView):
         fact = tr("level {level}, {delay}", level=first.level, delay=delay_text(first.delay_ms)) if first is not None else ""
         if timers is not None and 0 <= timers.next_due_ms < due_ms:
             due_ms, fact = timers.next_due_ms, tr("a timer")
+        if timers is not None and timers.pending > 0 and timers.next_due_ms < 0:
+            fact = ", ".join(filter(None, (fact, tr("timers not told"))))
         if math.isinf(due_ms) or self._state is None:
-            self.tiles["next"].set_value(UNKNOWN, "", tr("Nothing is waiting") if rows else "")
+            self.tiles["next"].set_value(UNKNOWN, "", fact or tr("Nothing is waiting") if rows else "")
             return
         left_ms = due_ms - self._state.taken_ms
         self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("now"), "", fact)

@@ -146,7 +146,8 @@ class TablesPart(QWidget):
         memory = total(state, "process_rss_bytes")
         self.meters["memory"].set(bytes_text(memory), _share(memory, MEMORY_FULL_BYTES))
         if self._context.source.status is SourceStatus.READY:
-            self.broker_chip.set(tr("Disk filling") if full else tr("Healthy"), State.WARNING if full else State.HEALTHY)
+            words = tr("Part missing") if state.faults else tr("Disk filling") if full else tr("Healthy")
+            self.broker_chip.set(words, State.WARNING if full or state.faults else State.HEALTHY)
 
 
 def _share(value: float, full: float) -> float | None:

@@ -139,8 +139,10 @@ def latency_text(state: ClusterState) -> TileText:
     value, unit = milliseconds_parts(total(state, "put_p99_ms"))
     p50 = milliseconds_text(total(state, "put_p50_ms"))
     if state.is_from_outside:
-        # An attached cluster; some versions tell the 99th percentile.
-        return TileText(value, unit, tr("not told by the brokers") if value == UNKNOWN else "")
+        # An attached cluster; some versions tell the 99th percentile, by the minute.
+        is_told = "put_p99_ms" in state.totals
+        none = tr("nothing put in the last whole minute") if is_told else tr("not told by the brokers")
+        return TileText(value, unit, none if value == UNKNOWN else "")
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 
 

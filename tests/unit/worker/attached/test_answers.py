@@ -22,6 +22,7 @@ def test_tables_of_a_broker_are_read():
     assert answers.read_groups(b'{"subscriptionGroupTable":{"g":{"groupName":"g"},"":{}}}') == {"g"}
     assert answers.read_positions(b'{"offsetTable":{"T@g":{0:5,1:6},"odd":{0:1}}}') == {("g", "T"): {0: 5, 1: 6}}
     assert answers.read_runtime(b'{"table":{"brokerVersion":"401"}}') == {"brokerVersion": "401"}
+    assert answers.read_timer_counts(b'{"timingCount":{"T":{"count":3,"timeStamp":9}}}') == {"T": 3}
 
 
 def test_offsets_of_a_topic_and_members_of_a_group_are_read():
@@ -43,6 +44,8 @@ def test_offsets_of_a_topic_and_members_of_a_group_are_read():
         (answers.read_runtime, b'{"table":3}'),
         (answers.read_connections, b'{"connectionSet":[1]}'),
         (answers.read_subscriptions, b'{"subscriptionTable":[1]}'),
+        (answers.read_timer_counts, b'{"timingCount":{"T":{"count":"many"}}}'),
+        (answers.read_timer_counts, b'{"timingCount":{"T":3}}'),
         (answers.read_brokers, b"<html>"),
     ],
 )

@@ -1,6 +1,7 @@
 """What one of several brokers does wrong concerns its part only: the rest stays, the lost part is named, and it comes back."""
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -19,11 +20,12 @@ from broker_core.ipc.schema import (
 )
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue, emit, parse_object
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from tests.support.attached import QUICK, asking, attached
-from tests.support.fake_cluster import FakeBroker, FakeCluster, refused, rubbish, silent
+from tests.support.fake_cluster import V4_9_4, FakeBroker, FakeCluster, refused, rubbish, silent
 from tests.support.remoting_peer import eventually
 
 HASTY = replace(QUICK, timeout_ms=400)
@@ -104,6 +106,8 @@ def test_a_broker_that_answers_otherwise_leaves_the_others(answer, reason):
             await watched.sampling.once()
             assert set(watched.figures.faults()) == {"a"}
             assert reason in watched.figures.faults()["a"]
+            assert watched.figures.faults()["a"].startswith("topics and groups: "), "the first of all that failed"
+            assert re.search(r" \(and \d+ more\); for \d+ s$", watched.figures.faults()["a"])
             assert not watched.figures.of("a").is_lost
             page = await queries.answer(BrowseQueue("orders", -1, 0, 50))
             assert (len(page.keys), "missing here. a: " in page.notice) == (6, True)
@@ -111,6 +115,23 @@ def test_a_broker_that_answers_otherwise_leaves_the_others(answer, reason):
             assert "missing here. a: " in (await queries.answer(ListMembers("g"))).notice
             found, hits = await searched(queries, 'topic = "orders"')
             assert (len(found), not hits.reasons) == (6, False)
+
+    asyncio.run(scenario())
+
+
+def test_timers_are_asked_of_brokers_that_have_them():
+    async def scenario():
+        new, old = broker("a"), broker("b")
+        new.topics[WHEEL_TOPIC], new.timers, new.settings["timerWheelEnable"] = 1, {"orders": 4}, "true"
+        old.version = V4_9_4
+        async with FakeCluster([new, old]) as cluster, attached(cluster.name_server) as watched:
+            await watched.sampling.once()
+            assert (watched.figures.snapshot().timers["pending"], watched.figures.faults()) == (4, {})
+            assert (new.asked[RequestCode.GET_TIMER_METRICS], old.asked[RequestCode.GET_TIMER_METRICS]) == (1, 0)
+            new.answers = {int(RequestCode.GET_TIMER_METRICS): refused}
+            await watched.sampling.once()
+            assert watched.figures.faults()["a"].startswith("timers: ")
+            assert not watched.figures.of("a").is_lost
 
     asyncio.run(scenario())
 

@@ -1,3 +1,4 @@
+import math
 from array import array
 
 import pytest
@@ -88,6 +89,13 @@ def test_a_name_server_that_does_not_answer_is_told_once(figures):
     for fault in ("gone", "gone", ""):
         figures.name_server_state(fault)
     assert [event.kind for event in figures.events()] == ["name_server_lost", "name_server_back"]
+
+
+def test_a_name_server_is_missing_since_its_first_fault(figures, clock):
+    figures.name_server_state("cannot connect to h:1")
+    clock.advance(4_000)
+    figures.name_server_state("it refuses")
+    assert figures.faults() == {"name server": "it refuses; for 4 s"}
 
 
 def test_positions_that_lag_are_asked_for_their_age_once(figures):
@@ -286,6 +294,37 @@ def test_first_members_of_a_group_that_came_later_are_an_event(figures):
     assert [event.subject for event in figures.events()] == ["new"]
 
 
+def test_first_members_of_a_group_that_its_offsets_tell_before_the_table_are_an_event(clock):
+    figures = ClusterFigures(BrokerNumbers(), clock=clock)
+    figures.take_tables("a", {"T": TopicRow(1, 1, 6)}, frozenset())
+    figures.take_positions("a", {("old", "T"): {0: 3}})
+    figures.take_positions("a", {("old", "T"): {0: 3}, ("new", "T"): {0: 0}})
+    figures.take_members("a", "old", frozenset({"c1"}))
+    assert figures.events() == [], "its offsets were there at the first look"
+    figures.take_members("a", "new", frozenset({"c2"}))
+    assert [(event.kind, event.subject) for event in figures.events()] == [("members_changed", "new")]
+
+
+def test_a_lag_of_which_a_lost_broker_has_a_part_is_not_known(figures):
+    figures.take_positions("a", {("g", "T"): {0: 3}, ("near", "T"): {0: 8}})
+    collector = Collector(None)
+    collector.catalog_changed(figures.catalog())
+
+    def lags():
+        state = collector.snapshot_taken(figures.snapshot())
+        return dict(zip(state.catalog.groups, state.group_lag_messages.tolist(), strict=True)), state.totals["lag_messages"]
+
+    whole = {"g": 14, "near": 2}
+    assert ({group: lag for group, lag in lags()[0].items() if group in whole}, lags()[1]) == (whole, 16)
+    figures.lost("b", "gone")
+    found, total = lags()
+    assert math.isnan(found["g"])
+    assert found["near"] == 2, "all of its queues are on the broker that answers"
+    assert math.isnan(total), "a fall of the sum would end alerts and look like messages that were consumed"
+    figures.answered("b")
+    assert lags()[1] == 16
+
+
 def test_members_of_a_group_that_another_broker_had_before_are_no_event(clock):
     figures = ClusterFigures(BrokerNumbers(), clock=clock)
     for broker, groups in (("a", {"g"}), ("b", ()), ("b", {"g"})):
@@ -318,6 +357,13 @@ def test_disk_and_latency_are_those_of_the_worst_broker(figures):
     totals = figures.snapshot().totals
     assert (totals["put_p99_ms"], totals["disk_total_bytes"]) == (2.5, 100 * 2**30)
     assert totals["disk_used_bytes"] == pytest.approx(60 * 2**30)
+    idle, busy = "[<=0ms]:0 [0~10ms]:0 [10s~]:0 ", "[<=0ms]:3 [0~10ms]:0 [10s~]:0 "
+    figures.take_runtime("a", {"putLatency99": "0.00", "putMessageDistributeTime": idle})
+    assert figures.snapshot().totals["put_p99_ms"] == 1, "a broker that nobody wrote to is not the quickest"
+    figures.take_runtime("b", {"putLatency99": "0.00"})
+    assert math.isnan(figures.snapshot().totals["put_p99_ms"]), "nothing was put, or no minute is over yet"
+    figures.take_runtime("b", {"putLatency99": "0.00", "putMessageDistributeTime": busy})
+    assert figures.snapshot().totals["put_p99_ms"] == 0
     figures.take_runtime("b", {"putLatency99": "none", "commitLogDiskRatio": "0.2"})
     assert not figures.snapshot().totals.keys() & {"put_p99_ms", "disk_total_bytes", "disk_used_bytes"}
 
@@ -329,3 +375,20 @@ def test_undecided_transactions_are_told_for_a_while_after_a_look(figures, clock
     assert (figures.snapshot().totals["transactions_pending"], figures.snapshot().totals["transactions_checking"]) == (5, 1)
     clock.now_ms += 15_000
     assert "transactions_pending" not in figures.snapshot().totals
+
+
+def test_timers_are_those_of_brokers_that_tell_and_no_checkpoints_of_pops(figures):
+    collector = Collector(None)
+    collector.catalog_changed(figures.catalog())
+    assert figures.snapshot().timers == {}
+    figures.of("a").timers = {"T": 3, "rmq_sys_REVIVE_LOG_C": 40, "gone": -1}
+    figures.of("b").timers = {"T": 2}
+    figures.take_runtime("a", {"timerReadBehind": "7", "timerOffsetBehind": "4"})
+    state = collector.snapshot_taken(figures.snapshot())
+    told = {name: value for name, value in state.timers.items() if not math.isnan(value)}
+    assert told == {"pending": 5, "next_due_ms": -2, "overdue_ms": 7_000, "not_yet_in_wheel": 4}
+    assert math.isnan(state.timers["delivered_rate"])
+    figures.lost("a", "gone")
+    assert figures.snapshot().timers["pending"] == 2
+    figures.lost("b", "gone")
+    assert figures.snapshot().timers == {}
