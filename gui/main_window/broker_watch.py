@@ -118,6 +118,7 @@ class BrokerWatch(QObject):
         else:
             window.banner.hide()
         self._shows_faults = False
+        self._copy_banner()
         self.write_title()
         if ready is not None and ready.notice:
             window.notify(broker_text(ready.notice), state=State.WARNING)
@@ -132,6 +133,11 @@ class BrokerWatch(QObject):
             banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
         else:
             banner.set(tr("The store is not read any more"), text, tr("Open it again"))
+
+    def _copy_banner(self) -> None:
+        """Say it over the pages in windows of their own, too: they may be on another screen."""
+        for torn_off in self._window.navigation.windows:
+            torn_off.banner.show_like(self._window.banner)
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
         """The broker reports a step of its start."""
@@ -198,12 +204,14 @@ class BrokerWatch(QObject):
             banner.set(tr("A part of the cluster is missing."), faults_text(state.faults))
         elif was_shown:
             banner.hide()
+        self._copy_banner()
 
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.write_title()
         if self.status is SourceStatus.LOST:
             self._show_banner()
+            self._copy_banner()
         self.refresh_figures()
 
     def refresh_figures(self) -> None:

@@ -16,6 +16,7 @@ from gui.theme.tokens import Size
 from gui.views.page import PageView
 from gui.widgets.basic import IconButton
 from gui.widgets.connection_stripe import ConnectionStripe
+from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 
 WIDTH, HEIGHT = 1_180, 760
@@ -47,6 +48,7 @@ class DetachedWindow(QWidget):
         self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
         self.production = ProductionBar()
         self.stripe = ConnectionStripe()
+        self.banner = Banner(theme)
         self._cluster = ""
         strip = QFrame()
         strip.setObjectName("tabStrip")
@@ -61,6 +63,7 @@ class DetachedWindow(QWidget):
         lines.addWidget(self.stripe)
         lines.addWidget(self.production)
         lines.addWidget(strip)
+        lines.addWidget(self.banner)
         lines.addWidget(room, 1)
         page.title_changed.connect(self._write_title)
         page.show()
@@ -68,6 +71,7 @@ class DetachedWindow(QWidget):
         self._write()
         theme.dress(strip)
         theme.dress(self.production)
+        theme.dress(self.banner)
 
     def set_cluster(self, title: str) -> None:
         """Say in the title of the window which cluster it shows."""

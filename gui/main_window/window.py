@@ -298,6 +298,7 @@ class MainWindow(QMainWindow):
         window.closed.connect(lambda: layout.remember_page(window.page, self._services.settings))
         self._palettes.forget_with(window)
         window.veil.set_wanted(self.broker.out_of_date)
+        window.banner.show_like(self.banner)
         self.broker.mark(window)
         window.set_cluster(self.broker.short_title)
 

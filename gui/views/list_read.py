@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from broker_core.api import OrbitError
+from gui.broker_words import broker_text
 from gui.text import TimeZoneChoice, tr
 from gui.widgets.data_grid import DataGrid
 
@@ -50,7 +51,7 @@ class ListRead:
                 time=self._times.seconds(self._failed_ms),
                 before=self._times.seconds(self._read_ms),
             )
-        return f"{self._reason}\n{times}"
+        return f"{broker_text(self._reason)}\n{times}"
 
     def begin(self) -> None:
         """Another list is asked for: nothing is known of it."""

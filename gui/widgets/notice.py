@@ -135,6 +135,23 @@ class Notice(QFrame):
         self._text.setVisible(bool(text))
 
 
+class MissingNote(QLabel):
+    """What a list lacks, and why, below it; broken into lines, as a reason is longer than a page is wide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("role", "warning")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setContentsMargins(12, 4, 12, 4)
+        self.hide()
+
+    def say(self, text: str) -> None:
+        """Say it; nothing hides the note."""
+        self.setText(text)
+        self.setVisible(bool(text))
+
+
 class Banner(QFrame):
     """A line over the whole window for what concerns all of it, e.g. that the broker stopped."""
 
@@ -156,6 +173,13 @@ class Banner(QFrame):
     @property
     def text(self) -> str:
         return f"{self._title.text()} {self._text.text()}"
+
+    def show_like(self, other: Banner) -> None:
+        """Say what another one says, without its button; hide if it is hidden."""
+        if other.isHidden():
+            self.hide()
+        else:
+            self.set(other._title.text(), other._text.text())
 
     def set(self, title: str, text: str, action: str = "") -> None:
         """Show the banner; without an action it has no button."""

@@ -495,6 +495,28 @@ def test_a_missing_part_of_a_cluster_stands_over_all_pages_until_it_is_back(fram
     assert banner.button.isVisibleTo(banner)
 
 
+def test_a_page_in_a_window_of_its_own_says_what_is_missing_too(frame):
+    fault = "no answer since 12 s: cannot connect to h:1"
+    frame.source.push(replace(fake_state(), faults={"broker-b": fault}))
+    frame.window.broker.refresh_figures()
+    frame.window.navigate("topics")
+    frame.window.actions_known.run("window.detach")
+    (torn_off,) = frame.navigation.windows
+    assert torn_off.banner.text == frame.window.banner.text
+    assert torn_off.banner.isVisible()
+    frame.source.push_later(faults={"broker-b": "no answer since 13 s: cannot connect to h:1"})
+    frame.window.broker.refresh_figures()
+    assert "13 s" in torn_off.banner.text
+    frame.source.push_later(faults={})
+    frame.window.broker.refresh_figures()
+    assert not torn_off.banner.isVisible()
+    frame.source.set_status(SourceStatus.LOST, WorkerLostError("gone"))
+    assert "gone" in torn_off.banner.text
+    assert not torn_off.banner.button.isVisibleTo(torn_off.banner), "the window of the tabs restarts it"
+    frame.source.set_status(SourceStatus.READY, None)
+    assert not torn_off.banner.isVisible()
+
+
 def test_another_cluster_takes_the_window_over(frame, qtbot):
     frame.window.navigate("topics")
     old = frame.area.current

@@ -14,15 +14,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from gui.connections import ATTACHED, Cluster
 from gui.garbage import GarbageTurns
 from tests.support.known_traffic import BEHIND_AT, DEAD, PENDING, RETRIED, SETTINGS
 from tests.support.real_peer import running_peer
 from tests.support.source_differences import unexplained
-from tests.support.watched_pages import Lines, places, watching
+from tests.support.watched_pages import CONNECTION, Lines, places, watching
 
 OWN = "own"
 REAL = [pytest.param(name, marks=(pytest.mark.java, pytest.mark.slow)) for name in ("4.9.4", "5.3.3")]
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(3_600)
 
 
 @dataclass(slots=True)
@@ -40,15 +41,15 @@ def tour(application: QApplication, folder: Path, version: str, own: dict[str, L
     def accepts(name: str, said: Lines) -> bool:
         return own is None or not unexplained(name, version, own[name], said)
 
-    def seen(name_server: str) -> Toured:
-        with GarbageTurns(), watching(application, folder, name_server) as watched:
+    def seen(cluster: Cluster | None) -> Toured:
+        with GarbageTurns(), watching(application, folder, cluster) as watched:
             return Toured(version, watched.tour(accepts), watched.console.errors.count)
 
     if version == OWN:
-        return seen("")
+        return seen(None)
     with running_peer(version, folder / "real", **SETTINGS) as broker:
         broker.until_registered()
-        return seen(broker.name_server)
+        return seen(Cluster(ATTACHED, broker.name_server, title=CONNECTION))
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,65 @@ FLOW = (
 )
 INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 
+ENDED = (
+    r"pay-(apple|birch)",
+    r"\[(Committed|Rolled back)\]",
+    "Real topic",
+    "payments, queue 0",
+    "Producers",
+    "payers(, 1 connected)?",
+    "Born",
+    "<time>",
+    "Half offset",
+    "Tag, size",
+    "pay, (<size>|—)",
+    "Op record",
+    "[01]",
+    "What happened",
+    r"\[picture: : <time> Half message stored offset [01], at \S+ of the log; <time> .* of the log\]",
+    r"\[button: Message\]",
+    r"\[table: State \| Key \| Real topic \| Producers \| Age \| Checks \| Next \| Asked\]",
+    r"- (Prepared|Committed|Rolled back) \| pay-\w+ \| payments \| payers \| <age> \| 0 of (15|—) \| (<age>|—) \| —",
+    r"\d of the last 2 that ended since the start",
+    "3 of 3 on this page of the store, newest first",
+    r"Nothing was given up since the start\. Earlier ones are in TRANS_CHECK_MAX_TIME_TOPIC\.",
+    r"\[button: Open topic TRANS_CHECK_MAX_TIME_TOPIC\]",
+)
+"""What the own broker shows of transactions that ended: the list, and the one that is selected."""
+STORE_INSIDE = (
+    r"broker-a, <address>, \S+, read <time>",
+    r"\[Healthy\]",
+    r"1 file of <size>, its first offset and first record",
+    r"Written <size> · not flushed <size> · not indexed <size>",
+    r"\[picture: : 1 file from 0 to \d+\]",
+    r"this store <size>",
+    r"<share>",
+    r"of <size> used",
+    r"\[Disk use and its limits\]",
+    r"<share>: (expired files go|oldest files go|puts are refused)",
+    r"in about .*|not in sight|unknown|reached",
+    "Kept for",
+    "3 d",
+    "Next cleaning",
+    r"<time>, 0 files",
+    r"\d+ topics, \d+ entries not in the files yet",
+    r"\[table: Topic \| Queues \| Entries \| Behind \| Size\]",
+    r"- \S+ \| \d \| \d+ \| 0 \| <size>",
+    "1 file, <size>",
+    r"\[table: File \| Entries \| Range\]",
+    r"- \d{17} \| \d+ of 20M \| <time> – <time>",
+    "Nothing was deleted since the start.",
+    "Flush",
+    r"asynchronous, every <age>",
+    "Last sync",
+    r"Longest of \d+",
+    "<age>",
+    "Failed puts",
+    "0",
+    "Longest put",
+)
+"""What the own broker shows of its store, beside titles and charts that both show."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -63,7 +122,7 @@ DIFFERENCES = (
         own=(
             r"5 yours, \d+ system, <size> on disk",
             r"- \w+ \| \| \w+ \| .* \| <age>|- reminders .*",
-            r"4 queues, .*, 12 kept, <size> on average",
+            r"4 queues, .*, 12 kept, avg <size>",
         ),
         attached=(r"5 yours, \d+ system", r"- \w+ \| \| \w+ \| .* \| — \| .* \| — \| (<age>|—)", r"4 queues, .*, 12 kept"),
     ),
@@ -86,21 +145,23 @@ DIFFERENCES = (
         attached=(r"- 127.0.0.1@\w+ \| Python 4.9.8 \| \d \| — \| .* \| —",),
     ),
     Difference(
+        "group .* ownership",
+        "owners are told by clients alone",
+        told=("Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.",),
+    ),
+    Difference(
         "group team ownership",
-        "members come together or one by one; owners are told by clients alone",
+        "members come together or one by one",
         own=(r"\[picture: .*orders 3: 127.0.0.1@two.*\]", r"\d", r"- <time> \| Group team has \d members? now: .*"),
         attached=(
             r"\d",
             r"- <time> \| Group team has \d members? now: .*",
-            "Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.",
         ),
     ),
     Difference(
         "delay .*",
         "timers and lateness are known inside only; what was delivered is counted from the first look on",
         own=(
-            r"\[picture: Pending: 5 messages 5 by level, 0 timers\]",
-            "5 by level, 0 timers",
             r"\[picture: Delivered: .*\]",
             r"\d by level since the start",
             r"\[picture: Lateness p99: .*\]",
@@ -109,18 +170,15 @@ DIFFERENCES = (
             "worst on level 1, last minute",
             "none delivered in the last minute",
             "—",
-            r"\[button: Timers 0(, on)?\]",
             r"- 1 \| <age> .*",
         ),
         attached=(
             r"\[picture: Delivered: .*\]",
             r"\d by level since the start",
-            r"\[button: Timers(, on)?\]",
             r"- 1 \| <age> \| .* \| — \| —",
-            r"\[picture: Pending: .*— timers\]",
             "—",
         ),
-        told=("5 by level, — timers", r"\[picture: Lateness p99: — not told by the brokers\]", "not told by the brokers"),
+        told=(r"\[picture: Lateness p99: — not told by the brokers\]", "not told by the brokers"),
     ),
     Difference(
         "delay .*",
@@ -130,6 +188,18 @@ DIFFERENCES = (
             rf"\[button: {name}…, grey: the protocol cannot change a message that waits\]"
             for name in ("Deliver now", "Move", "Cancel")
         ),
+    ),
+    Difference(
+        "delay .*",
+        "4.x has no timers",
+        own=(
+            r"\[picture: Pending: 5 messages 5 by level, 0 timers\]",
+            "5 by level, 0 timers",
+            r"\[button: Timers 0(, on)?\]",
+        ),
+        attached=(r"\[button: Timers(, on)?\]",),
+        told=(r"\[picture: Pending: 5 messages 5 by level, no timers here\]", "5 by level, no timers here"),
+        versions="4.*",
     ),
     Difference(
         "delay timers",
@@ -153,20 +223,25 @@ DIFFERENCES = (
             r"Decision time p50 <age>, p99 <age>",
             r"\[picture: State of transactions: Prepared: 1, .*\]",
             r"\[button: Given up 0(, on)?\]",
-            "in <age>",
-            r"- Prepared \| pay-cedar \| .* \| <age> \| —",
-            r"\[picture: : <time> Half message stored .*\]",
             r"op lag 0, .*",
             r"\[picture: Half queue and op queue: .*\]",
         ),
-        attached=(
-            r"\[button: Given up —(, on)?\]",
-            "—",
-            r"\[Half queue and op queue\]",
-            r"- Prepared \| pay-cedar \| .* \| — \| —",
-            r"What happened was not read: .*",
+        attached=(r"\[button: Given up —(, on)?\]",),
+        told=(BOARD, f"The records were not read: {NO_PAST}", r"\[Half queue and op queue\]"),
+    ),
+    Difference(
+        "transactions open",
+        "when a producer is asked next, and what happened, is known inside a broker only",
+        own=(
+            "in <age>",
+            r"- Prepared \| pay-cedar \| payments \| payers \| <age> \| 0 of 15 \| <age> \| —",
+            r"\[picture: : <time> Half message stored offset 2, at \S+ of the log; <time> Next check payers\]",
         ),
-        told=(BOARD, f"The records were not read: {NO_PAST}"),
+        attached=("—",),
+        told=(
+            r"- Prepared \| pay-cedar \| payments \| payers \| <age> \| 0 of 15 \| — \| —",
+            f"What happened was not read: {NO_PAST}",
+        ),
     ),
     Difference(
         "transactions (open|committed|rolled back|given up|past)",
@@ -179,19 +254,25 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "transactions (committed|rolled back|given up)",
-        "an op record does not say which way a transaction ended",
-        own=(r".*",),
-        attached=(r"No transaction selected", r"\[button: Message, grey: \]", r"\[button: Copy details\]", r"\[table\]"),
-        told=("The transactions were not read.", "how a transaction ended is known inside a broker only: .*"),
+        "transactions (committed|rolled back|given up|past)",
+        "so no transaction that ended is listed or selected",
+        own=ENDED,
+        attached=(
+            "No transaction selected",
+            r"\[button: Message, grey: \]",
+            r"\[table\]",
+            r"\[button: (Retry|Copy details)\]",
+        ),
+        told=("The transactions were not read.",),
     ),
     Difference(
-        "transactions past",
-        "the past is not pulled for a page",
-        own=(r".*",),
-        attached=(r"No transaction selected", r"\[button: Message, grey: \]", r"\[button: Copy details\]", r"\[table\]"),
-        told=("The transactions were not read.", "not available on an attached cluster: past transactions; .*"),
+        "transactions (committed|rolled back|given up)",
+        "an op record does not say which way a transaction ended",
+        told=(
+            "how a transaction ended is known inside a broker only: an op record says that it was decided, not which way. .*",
+        ),
     ),
+    Difference("transactions past", "the past is not pulled for a page", told=(NO_PAST,)),
     Difference(
         "transactions atomic",
         "only Orbit's own broker has them",
@@ -229,13 +310,35 @@ DIFFERENCES = (
     Difference(
         "store",
         "files, flushes and cleanings are known inside a broker only",
-        own=(r".*",),
-        attached=(r".*",),
+        own=STORE_INSIDE,
+        attached=("—", r"\[table\]"),
         told=(
             "The store was not read.",
-            f"not available on an attached cluster: the store from inside; {INSIDE}.*",
-            r"- broker-a \| <address> \| V\d_\d_\d \| 0 \| yes \| .*",
+            f"not available on an attached cluster: the store from inside; {INSIDE}",
         ),
+    ),
+    Difference(
+        "store",
+        "an attached cluster is its brokers, with what each can do",
+        told=(
+            "Brokers",
+            "what each can and cannot do; hover for the reasons",
+            r"\[table: Broker \| Address \| Version \| Slaves \| Answers \| Cannot\]",
+        ),
+    ),
+    Difference(
+        "store",
+        "4.x has neither timers nor POP",
+        told=(r"- broker-a \| <address> \| V4_9_4 \| 0 \| yes \| Timers, POP, .*Atomic transactions",),
+        versions="4.*",
+    ),
+    Difference(
+        "store",
+        "what is off by default cannot be used",
+        told=(
+            r"- broker-a \| <address> \| V5_3_3 \| 0 \| yes \| SQL filters, Trace topic, Access control, Atomic transactions",
+        ),
+        versions="5.*",
     ),
     Difference(
         "broker_settings",
@@ -275,7 +378,14 @@ DIFFERENCES = (
         "settings connections",
         "a connection says where it leads; hops are tried when they are asked for",
         own=(".*",),
-        attached=(r"- .* \| <address> \| Running", "<address>", r"\[table\]", "Not tried yet.", "Watched"),
+        attached=(
+            r"- .* \| <address> \| Running",
+            "<address>",
+            r"\[table\]",
+            "Not tried yet.",
+            "Watched",
+            r"\[button: Change this connection…\]",
+        ),
     ),
     Difference("settings broker", "folders", own=("/.*", r"\[field: /.*\]"), attached=("/.*", r"\[field: /.*\]")),
     Difference(
@@ -351,6 +461,7 @@ DIFFERENCES = (
             r"[\d.]+/s",
             "messages, all groups|.* by .*/s",
             "<number>",
+            "nothing put in the last whole minute",
         ),
         told=(FLOW,),
     ),

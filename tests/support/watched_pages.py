@@ -20,12 +20,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 from broker_core.api import MessagePage, SendMessage, SendReceipt
 from gui.app import Console, WindowOptions
 from gui.bridge.options import WorkerOptions
-from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
+from gui.connections import STORES_KEY, Cluster, kept_text
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.view import MessagesView
 from gui.views.settings.view import SECTIONS
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
+from monitoring.alert_watch import AlertState
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.sources.embedded import EmbeddedSource
 from tests.support.client_thread import ClientThread
@@ -33,13 +34,17 @@ from tests.support.known_traffic import BEHIND, ORDERS, RETRIED, SETTINGS, TEAM,
 from tests.support.page_portrait import comparable, portrait
 
 A = TypeVar("A")
-PATIENCE_S = 90.0
+PATIENCE_S = 150.0
 PAGE_PATIENCE_S = 45.0
 """For a page to be as it is wanted."""
 TURN_MS = 20
 QUIET_TURNS = 25
 """A page is done when it says the same for so many turns of the loop, and waits for nothing."""
 WAITING = ("Reading…", "[Reading", "Planning", "Searching")
+CONNECTION = "Watched"
+"""What a cluster is called that is attached to."""
+FIRING = {"nobody", "dead-letters"}
+"""Rules that the traffic makes fire: one after a minute."""
 Lines = list[str]
 Accepts = Callable[[str, Lines], bool]
 """Whether a page, by its name, may be left as it is now."""
@@ -88,36 +93,36 @@ def places() -> list[Place]:
 class WatchedPages:
     """A console, and what is done with it. On the GUI thread."""
 
-    def __init__(self, application: QApplication, folder: Path, name_server: str) -> None:
+    def __init__(
+        self, application: QApplication, folder: Path, cluster: Cluster | None = None, *, language: str = "en"
+    ) -> None:
         """Make the window.
 
         Args:
             application: Qt's.
             folder: Where everything is kept.
-            name_server: Of the cluster to attach to; empty: the window runs a broker itself.
+            cluster: What to attach to; None: the window runs a broker itself.
+            language: Of the window.
         """
         settings_file = folder / "window.ini"
-        connection = ""
-        if name_server:
-            connection = "Watched"
-            kept = Cluster(ATTACHED, name_server, title=connection)
+        if cluster is not None:
             settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
-            settings.setValue(STORES_KEY, [kept_text(kept)])
+            settings.setValue(STORES_KEY, [kept_text(cluster)])
             settings.sync()
         worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0, settings=SETTINGS)
         options = WindowOptions(
             worker,
-            language="en",
+            language=language,
             theme="dark",
             settings_file=settings_file,
             reports_folder=folder / "reports",
-            connection=connection,
+            connection=cluster.name if cluster is not None else "",
             find_key_store=lambda: None,
         )
         self._hook = sys.excepthook
         self.console = Console(application, options)
         self.window = self.console.window
-        self._name_server = name_server
+        self._name_server = cluster.address if cluster is not None else ""
         self.traffic: KnownTraffic | None = None
 
     @property
@@ -186,12 +191,20 @@ class WatchedPages:
 
     def tour(self, accepts: Accepts) -> dict[str, Lines]:
         """What each place says, by name, once it is done and accepted; what never is, is told as it was last."""
+        self.until(self._is_calm, "figures still move")
         found = {}
         for place in places():
             found[place.name or place.page_id] = self.see(place, accepts)
         for name, widget in self._one_by_one():
             found[name] = self.settled(name, partial(_same, widget), accepts)
         return found
+
+    def _is_calm(self) -> bool:
+        """Whether nothing of the traffic moves any more, and what alerts because of it does."""
+        state, alerts = self.source.state, self.window.broker.alerts
+        if state is None or alerts is None or any(rate > 0 for rate in (*state.topic_put_rate, *state.topic_got_rate)):
+            return False
+        return {rule.rule_id for rule in alerts.rules if alerts.state_of(rule) is AlertState.FIRING} >= FIRING
 
     def see(self, place: Place, accepts: Accepts) -> Lines:
         """What one place says, as `tour` does it."""
@@ -277,10 +290,10 @@ def _same(widget: QWidget) -> QWidget:
 
 
 @contextmanager
-def watching(application: QApplication, folder: Path, name_server: str = "") -> Iterator[WatchedPages]:
+def watching(application: QApplication, folder: Path, cluster: Cluster | None = None) -> Iterator[WatchedPages]:
     """A window with the traffic in its cluster, for the time of a block."""
     with ClientThread() as clients:
-        watched = WatchedPages(application, folder, name_server)
+        watched = WatchedPages(application, folder, cluster)
         try:
             watched.start()
             watched.send_traffic(clients)

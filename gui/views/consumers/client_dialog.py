@@ -30,7 +30,7 @@ def held_columns(times: TimeZoneChoice) -> list[Column[HeldQueue]]:
     """Columns of the table of held queues."""
     return [
         Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda queue: str(queue.queue_id), sort=lambda queue: queue.queue_id, right=True, width=64),
+        Column("queue", "Queue", lambda queue: str(queue.queue_id), sort=lambda queue: queue.queue_id, right=True, width=76),
         Column("held", "Held messages", lambda queue: count_text(queue.held_messages), sort=lambda queue: queue.held_messages,
                right=True, width=112),
         Column("commit", "Commits", lambda queue: count_text(queue.commit_offset), sort=lambda queue: queue.commit_offset,

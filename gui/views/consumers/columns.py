@@ -137,7 +137,7 @@ def position_columns() -> list[Column[PositionRow]]:
     """Columns of the queue table."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=58),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=66),
         Column(
             "broker",
             "Broker offset",

@@ -56,7 +56,7 @@ BAR = "bar"
 def move_columns(low: Callable[[QueueMove], int]) -> list[Column[QueueMove]]:
     """Columns of the preview; ``low`` says where the line that shows a move begins."""
     return [
-        Column("queue", "Queue", lambda move: str(move.queue_id), sort=lambda move: move.queue_id, right=True, width=64),
+        Column("queue", "Queue", lambda move: str(move.queue_id), sort=lambda move: move.queue_id, right=True, width=76),
         Column("now", "Now at", lambda move: count_text(move.now), sort=lambda move: move.now, right=True, width=104),
         Column("after", "After", lambda move: count_text(move.after) if move.after >= 0 else tr("stays"),
                sort=lambda move: move.after, kind=CellKind.STRONG, state=_after_state, right=True, width=104),

@@ -26,6 +26,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 
 LEVEL, TIMERS = "level", "timers"
@@ -73,8 +74,7 @@ class WaitingPanel(Panel):
         self.forward = IconButton(theme, "caret-right", on_click=self._forward)
         self._range = label(role="caption")
         self._keys = label(role="caption")
-        self._notice = label(role="warning", wrap=True)
-        self._notice.hide()
+        self._missing = MissingNote()
         self._build()
         self._connect()
         self.retranslate()
@@ -118,7 +118,7 @@ class WaitingPanel(Panel):
 
     def _begin_anew(self) -> None:
         self.model.set_rows([])
-        self._notice.hide()
+        self._missing.say("")
         self._list_read.begin()
         self._show_read()
         self._starts = [FIRST_PAGE]
@@ -131,7 +131,7 @@ class WaitingPanel(Panel):
         if quietly and self._query.waiting:
             return
         source, (first, second), level = self._context.source, self._starts[-1], self._row
-        if self.is_timers and self._no_timers:
+        if self.is_timers and self.why_no_timers:
             self._query.cancel()
             self._show_page(WaitingPage([], None))
         elif self.is_timers:
@@ -144,7 +144,7 @@ class WaitingPanel(Panel):
             self._query.ask(waiting, lambda page: self._show_page(level_page(page, self._masks.of)), self._failed)
 
     @property
-    def _no_timers(self) -> str:
+    def why_no_timers(self) -> str:
         """Why this cluster has no timers; empty where it has, or that is not known."""
         return cannot_reason(self._context.source, Ability.TIMERS)
 
@@ -193,7 +193,7 @@ class WaitingPanel(Panel):
         foot = row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
         self.content.addLayout(buttons)
         self.content.addWidget(self.grid, 1)
-        self.content.addWidget(self._notice)
+        self.content.addWidget(self._missing)
         self.content.addLayout(foot)
         self._enable()
 
@@ -219,14 +219,13 @@ class WaitingPanel(Panel):
         self._list_read.answered()
         self._show_read()
         self._next = page.next_start
-        self._notice.setVisible(bool(page.notice))
-        self._notice.setText(broker_text(page.notice))
+        self._missing.say(broker_text(page.notice))
         self.model.set_rows(page.rows)
         self._show_range()
 
     def _failed(self, error: OrbitError) -> None:
         self._list_read.refused(error)
-        self._notice.hide()
+        self._missing.say("")
         self._show_read()
         self._show_range()
 
@@ -267,8 +266,10 @@ class WaitingPanel(Panel):
         self.switch.set_text(TIMERS, f"{tr('Timers')} {count}".strip())
         if self.is_timers:
             self.set_title(tr("Timers"), tr("with a time of their own"))
-            if timers is not None and not timers.is_served:
-                self.grid.set_empty(self._no_timers or tr("This broker serves no timers. Start it with timerWheelEnable=true."))
+            if self.why_no_timers:
+                self.grid.set_empty(self.why_no_timers)
+            elif timers is not None and timers.has_none:
+                self.grid.set_empty(tr("This broker serves no timers. Start it with timerWheelEnable=true."))
             else:
                 self._set_empty(tr("No message waits for a time of its own."))
         else:

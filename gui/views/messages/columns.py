@@ -25,7 +25,7 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=112,
         ),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=60),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76),
         Column(
             "offset",
             "Offset",
@@ -60,7 +60,7 @@ def hit_columns(
             width=108,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=104, marks=lambda: marks().topic),
-        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=60),
+        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88),
         Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130,
                marks=lambda: marks().key),

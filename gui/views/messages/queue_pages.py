@@ -18,6 +18,7 @@ from gui.views.messages.columns import message_columns
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
@@ -57,6 +58,7 @@ class QueuePages(Panel):
         )
         self.grid = DataGrid(self.model, context.theme)
         self.foot = label(role="caption")
+        self.missing = MissingNote()
         self._keys = label(role="caption")
         self._build()
         self.grid.selected.connect(self.selected)
@@ -155,6 +157,7 @@ class QueuePages(Panel):
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
+        self.content.addWidget(self.missing)
         self.content.addWidget(foot)
 
     def _show_page(self, page: MessagePage) -> None:
@@ -201,6 +204,5 @@ class QueuePages(Panel):
         self.grid.set_empty(words, tr("Send message…"), self.send_wanted.emit)
 
     def _show_foot(self) -> None:
-        notice = self._page.notice if self._page is not None else ""
-        counted = tr("{count} messages, newest first", count=count_text(len(self.model.rows)))
-        self.foot.setText(broker_text(notice) or counted)
+        self.missing.say(broker_text(self._page.notice) if self._page is not None else "")
+        self.foot.setText(tr("{count} messages, newest first", count=count_text(len(self.model.rows))))

@@ -6,6 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
+from gui.broker_words import broker_text
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
@@ -156,9 +157,7 @@ class StoreView(PageView):
             effects=[
                 tr("Commit log files that were last written before the time they are kept for are deleted, oldest first."),
                 tr("Their messages are gone for everybody, also for groups that have not consumed them."),
-                tr("Above {percent} % of the disk, files go before their time.", percent=picture.clean_forcibly_percent)
-                if picture is not None and picture.clean_forcibly
-                else tr("No file goes before its time."),
+                *([_early_text(picture)] if picture is not None else []),
             ],
             verb=tr("Delete {count} files", count=picture.overdue_files) if picture is not None else tr("Delete"),
             start=lambda: self.context.source.ask_broker(AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)),
@@ -226,10 +225,10 @@ class StoreView(PageView):
         """Say what went wrong, in place of the figures or above them."""
         if self._picture is not None:
             words = tr("The store was not read; what is shown is of {time}.", time=self._read_text())
-            self.problem.set(words if self._fault else "", self._fault, State.CRITICAL)
+            self.problem.set(words if self._fault else "", broker_text(self._fault), State.CRITICAL)
             self.strip.set_empty(tr("No message was stored yet."))
             return
-        self.problem.set(tr("The store was not read.") if self._fault else "", self._fault, State.CRITICAL)
+        self.problem.set(tr("The store was not read.") if self._fault else "", broker_text(self._fault), State.CRITICAL)
         self.strip.set_empty(UNKNOWN if self._fault else tr("Reading…"))
         if self._fault and self._files.made is not None:
             self._files.made.show_failure(tr("The store was not read."))
@@ -317,6 +316,13 @@ class StoreView(PageView):
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
         self._rule.show(_SERIES["p99"])
         self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
+
+
+def _early_text(picture: StorePicture) -> str:
+    """Whether files go before their time."""
+    if picture.clean_forcibly:
+        return tr("Above {percent} % of the disk, files go before their time.", percent=picture.clean_forcibly_percent)
+    return tr("No file goes before its time.")
 
 
 def _tick_text(value: float) -> str:

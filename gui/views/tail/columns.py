@@ -18,7 +18,7 @@ def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
             width=112,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=198),
-        Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=68),
+        Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=76),
         Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=172),

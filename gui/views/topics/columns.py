@@ -165,7 +165,7 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
 def queue_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[QueueRow]]:
     """Columns of the queue table. ``now_ms`` is the broker's clock, to leave out today's date."""
     return [
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=64),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76),
         Column(
             "min", "Min offset", lambda row: count_text(row.min_offset), sort=lambda row: row.min_offset, right=True, width=92
         ),

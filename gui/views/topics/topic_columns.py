@@ -16,7 +16,7 @@ def topic_queue_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> lis
     """Columns of the queue table. ``now_ms`` is the broker's clock, to leave out today's date."""
     return [
         Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, kind=CellKind.STRONG, right=True,
-               width=62),
+               width=76),
         Column("min", "Min offset", lambda row: count_text(row.min_offset), sort=lambda row: _known(row.min_offset), right=True,
                width=96),
         Column("max", "Max offset", lambda row: count_text(row.max_offset), sort=lambda row: _known(row.max_offset), right=True,

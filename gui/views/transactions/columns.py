@@ -119,7 +119,7 @@ def held_columns() -> list[Column[HeldQueue]]:
     """Columns of the queues that an open atomic transaction holds back."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=64),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76),
         Column("stable", "Stable to", lambda row: count_text(row.first_offset), sort=lambda row: row.first_offset,
                tip=lambda _row: tr("Readers of committed messages get no message from this offset on"),
                right=True, width=92),

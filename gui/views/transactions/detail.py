@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
+from gui.broker_words import broker_text
 from gui.models.transactions import LOST, WAITING, Life, TransactionRow
 from gui.plots.time_line import TimeLine, TimeLineEntry
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, tr
@@ -85,7 +86,7 @@ class TransactionDetail(Panel):
 
     def show_fault(self, reason: str) -> None:
         """Say why nothing is told."""
-        self.fault.setText(tr("What happened was not read: {reason}", reason=reason))
+        self.fault.setText(tr("What happened was not read: {reason}", reason=broker_text(reason)))
         self.fault.show()
 
     def retranslate(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import OrbitError, TransactionHistory
+from gui.broker_words import broker_text
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, board_figures, half_op_picture, lives
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, rate_text, tr
@@ -119,7 +120,7 @@ class StripPanel(Panel):
         words = tr("a line shows which op record closes which half record")
         figures = board_figures(self._totals)
         if self._fault:
-            words = tr("The records were not read: {reason}", reason=self._fault)
+            words = tr("The records were not read: {reason}", reason=broker_text(self._fault))
         elif not math.isnan(figures.op_lag):
             facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
             words = f"{facts}; {words}"

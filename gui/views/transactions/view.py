@@ -45,6 +45,7 @@ from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
 from monitoring.sources.base import SourceStatus
@@ -109,6 +110,7 @@ class TransactionsView(PageView):
         )
         self.grid = DataGrid(self.rows, theme)
         self.foot = label(role="caption")
+        self.missing = MissingNote()
         self._keys = label(role="caption")
         self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(-PAGE_ROWS))
         self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(PAGE_ROWS))
@@ -213,6 +215,7 @@ class TransactionsView(PageView):
         self.search.setMinimumWidth(200)
         self.grid.setMinimumHeight(GRID_HEIGHT_MIN)
         table.content.addWidget(self.grid, 1)
+        table.content.addWidget(self.missing)
         table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
@@ -456,12 +459,13 @@ class TransactionsView(PageView):
         self.back.setEnabled(self.past.has_newer if is_past else self._start > 0)
         self.forward.setEnabled(self.past.has_older if is_past else self._start + PAGE_ROWS < self._total)
         shown = len(self.rows.shown_rows)
+        self.missing.say(broker_text(self.past.notice if is_past else self._missing if is_open else ""))
         if self._shown_read.is_failed:
             self.foot.setText("")
             return
         if is_past:
             words = tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(self.past.rows))
-            self.foot.setText(f"{words}. {self.past.notice}" if self.past.notice else words)
+            self.foot.setText(words)
             return
         if is_open:
             self.foot.setText(self._open_words(shown))
@@ -469,14 +473,13 @@ class TransactionsView(PageView):
             self.foot.setText(tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(self._ended)))
 
     def _open_words(self, shown: int) -> str:
-        """How many undecided ones are listed, and what is missing."""
+        """How many undecided ones are listed."""
         if self._total < 0:
             return ""
         words = "{shown} of {count} undecided that match"
         if not self._sought:
             words = "{shown} of {count} undecided, in the order of the half queue"
-        counted = tr(words, shown=shown, count=count_text(self._total))
-        return f"{counted}. {broker_text(self._missing)}" if self._missing else counted
+        return tr(words, shown=shown, count=count_text(self._total))
 
     def _show_chips(self, figures: BoardFigures | None) -> None:
         chips = []
