@@ -20,31 +20,19 @@ from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from tests.support.attached import BROKER, sampled
+from tests.support.real_accounts import ACCOUNTS, SUPER
 from tests.support.real_broker import RealBroker
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
-SUPER = Credentials("rocketmq", "super-secret")
 SHOP = Credentials("shop", "shop-secret")
 AUTH_CREATE_USER, AUTH_CREATE_ACL = 3001, 3006
 """Source: spec remoting §2.6.6."""
-_PROVIDERS = "org.apache.rocketmq.auth"
-SETTINGS = {
-    "autoCreateTopicEnable": "true",
-    "authenticationEnabled": "true",
-    "authenticationProvider": f"{_PROVIDERS}.authentication.provider.DefaultAuthenticationProvider",
-    "authenticationMetadataProvider": f"{_PROVIDERS}.authentication.provider.LocalAuthenticationMetadataProvider",
-    "authorizationEnabled": "true",
-    "authorizationProvider": f"{_PROVIDERS}.authorization.provider.DefaultAuthorizationProvider",
-    "authorizationMetadataProvider": f"{_PROVIDERS}.authorization.provider.LocalAuthorizationMetadataProvider",
-    "initAuthenticationUser": json.dumps({"username": SUPER.access_key, "password": SUPER.secret_key}),
-    "innerClientAuthenticationCredentials": json.dumps({"accessKey": SUPER.access_key, "secretKey": SUPER.secret_key}),
-}
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    broker = RealBroker("5.3.3", tmp_path_factory.mktemp("real"), SETTINGS)
+    broker = RealBroker("5.3.3", tmp_path_factory.mktemp("real"), ACCOUNTS)
     broker.start()
     yield broker
     broker.stop()
