@@ -115,7 +115,7 @@ class Collector:
         positions = _columns(snapshot.positions, ("offset", "next_store_ms", "owner"), places.position_count)
         lag = _lag_messages(positions["offset"], queues["max_offset"][places.position_queue])
         behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
-        unknown = places.groups_without(positions["offset"])
+        unknown = places.groups_known_in_part(lag)
         group_lag = np.where(unknown, np.nan, _sum_known(lag, places.position_group, group_count))
         kept = _kept_messages(queues, places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
@@ -210,15 +210,14 @@ class _Places:
         if len(system) != self.group_count:
             raise CodecError(f"the worker's catalog has {self.group_count} groups, but {len(system)} marks of system groups")
 
-    def groups_without(self, offsets: Ints) -> NDArray[np.bool_]:
-        """Groups with a position on a broker that is lost: a sum with a part that is not known is not known.
+    def groups_known_in_part(self, lag: Floats) -> NDArray[np.bool_]:
+        """Groups of an attached cluster with a position whose lag is not known: a sum with such a part is not known.
 
-        Args:
-            offsets: Of all positions; -1 unknown. Of the embedded broker it is a position that was never stored.
+        Its broker is lost, or its queue was not read yet. Of the embedded broker such a position was never stored.
         """
         if not self.catalog.brokers:
             return np.zeros(self.group_count, bool)
-        return np.bincount(self.position_group[offsets < 0], minlength=self.group_count) > 0
+        return np.bincount(self.position_group[np.isnan(lag)], minlength=self.group_count) > 0
 
     @property
     def queue_keys(self) -> list[tuple[str, int]]:

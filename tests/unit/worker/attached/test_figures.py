@@ -323,6 +323,11 @@ def test_a_lag_of_which_a_lost_broker_has_a_part_is_not_known(figures):
     assert math.isnan(total), "a fall of the sum would end alerts and look like messages that were consumed"
     figures.answered("b")
     assert lags()[1] == 16
+    figures.take_tables("b", {"T": TopicRow(1, 1, 6), "unread": TopicRow(1, 1, 6)}, frozenset({"idle"}))
+    figures.take_positions("b", {("g", "T"): {0: 3}, ("near", "unread"): {0: 1}})
+    collector.catalog_changed(figures.catalog())
+    found, total = lags()
+    assert (found["g"], math.isnan(found["near"]), math.isnan(total)) == (14, True, True), "one of its queues was not read yet"
 
 
 def test_members_of_a_group_that_another_broker_had_before_are_no_event(clock):
