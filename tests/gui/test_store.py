@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from PySide6.QtWidgets import QLabel
 
 from broker_core.api import AskBroker, BrokerAnswer, RequestCode, StoreError
 from gui.models.store import LogFileShape, log_shapes
@@ -70,6 +71,23 @@ def test_what_was_not_read_keeps_the_old_figures_and_says_why(make_view, source)
     view.refresh()
     assert view.problem.text == "The store was not read; what is shown is of 02:15:02. the disk cannot be asked"
     assert view.files.queues.rowCount() == 3
+
+
+def test_a_read_only_connection_cannot_clean_and_says_why(make_view, source):
+    source.read_only = True
+    view = make_view(source)
+    assert not view.clean_button.isEnabled()
+    assert "read-only" in view.clean_button.toolTip()
+    assert make_view(FakeSource()).clean_button.isEnabled()
+
+
+def test_a_store_that_is_not_known_promises_nothing_of_a_cleaning(make_view, source):
+    source.fail_with = StoreError("not told")
+    view = make_view(source)
+    source.fail_with = None
+    shown = " ".join(label.text() for label in view.ask_clean().findChildren(QLabel))
+    assert "oldest first" in shown
+    assert "before its time" not in shown
 
 
 def test_cleaning_is_asked_for_with_what_it_deletes(make_view, source):

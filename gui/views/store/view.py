@@ -112,9 +112,8 @@ class StoreView(PageView):
             self.brokers.show_state(state)
 
     def status_changed(self, status: SourceStatus) -> None:
-        ready = status is SourceStatus.READY
-        self.clean_button.setEnabled(ready)
-        if not ready:
+        self._enable_clean()
+        if status is not SourceStatus.READY:
             self._asked_ms = -1
 
     def refresh(self) -> None:
@@ -128,6 +127,7 @@ class StoreView(PageView):
     def retranslate(self) -> None:
         self.clean_button.setText(tr("Clean now…"))
         self.clean_button.setAccessibleName(tr("Clean now…"))
+        self._enable_clean()
         self.times_panel.set_title(tr("Put and sync times"), "ms")
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
         self.disk.set_title(tr("Disk and cleaning"), "")
@@ -138,6 +138,12 @@ class StoreView(PageView):
             self._files.made.retranslate()
         self._show_picture()
         self._show_runtime()
+
+    def _enable_clean(self) -> None:
+        source = self.context.source
+        refusal = read_only_reason(source)
+        self.clean_button.setEnabled(source.status is SourceStatus.READY and not refusal)
+        self.clean_button.setToolTip(refusal)
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
