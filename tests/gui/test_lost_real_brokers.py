@@ -108,7 +108,7 @@ def test_a_broker_that_is_killed_is_marked_and_comes_back(make_scene: MakeScene,
             second.start()
             watched.until(lambda: not scene.banner, "it is still missing")
             watched.until(lambda: kept(watched) == 2 * SENT, "what it holds is not counted")
-            assert scene.unsaid(MESSAGES, ("50 messages, newest first",)) == []
+            assert scene.unsaid(MESSAGES, (f"{2 * SENT} messages, newest first",)) == []
             assert watched.console.errors.count == 0
         finally:
             second.stop(kill=True)

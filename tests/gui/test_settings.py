@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakeSource
+from tests.support.fake_source import FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
 
 
@@ -99,6 +100,14 @@ def test_every_hop_of_the_connection_is_tried(make_view, source):
     assert [section.hops.index(row, 3).data() for row in range(3)] == ["OK", "OK", "OK"]
     assert section.connections.index(0, 2).data() == "Running"
     assert ("Reachable", "from this machine only") in section.facts.pairs()
+    assert dict(section.facts.pairs())["Version"].startswith("Orbit ")
+
+
+def test_a_cluster_that_runs_elsewhere_has_versions_of_its_own(make_view):
+    state = fake_state()
+    catalog = replace(state.catalog, brokers=["a", "b", "c"], broker_version=["V5_3_3", "", "V4_9_4"])
+    view = make_view(FakeSource(replace(state, catalog=catalog)))
+    assert dict(view.section("connections").facts.pairs())["Version"] == "V4_9_4, V5_3_3"
 
 
 def test_a_port_is_reached_as_a_client_reaches_it(qapp, qtbot, monkeypatch):

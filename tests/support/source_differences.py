@@ -386,6 +386,7 @@ DIFFERENCES = (
             "Watched",
             r"\[button: Change this connection…\]",
         ),
+        told=(r"V\d_\d_\d",),
     ),
     Difference("settings broker", "folders", own=("/.*", r"\[field: /.*\]"), attached=("/.*", r"\[field: /.*\]")),
     Difference(

@@ -13,7 +13,7 @@ from gui.main_window.menus import ask_for_cluster, ask_to_change, ask_to_forget
 from gui.models.hops import Hop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
-from gui.text import duration_text, tr
+from gui.text import UNKNOWN, duration_text, tr
 from gui.theme.tokens import Size
 from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageContext
@@ -31,6 +31,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
+from monitoring.state import ClusterState
 
 LIST_WIDTH = 380
 LIST_WIDTH_MIN = 170
@@ -228,7 +229,7 @@ class ConnectionsPanel(QWidget):
                 (tr("Broker"), f"{ready.broker_name}, {ready.broker}"),
                 (tr("Reachable"), _reach_text(ready.name_server)),
                 (tr("Running for"), duration_text(running_ms)),
-                (tr("Version"), f"Orbit {ORBIT_VERSION}"),
+                (tr("Version"), _version_text(state)),
             ]
         )
 
@@ -244,6 +245,13 @@ class ConnectionsPanel(QWidget):
         wrong = next((hop for hop in hops if hop.fault), None)
         name, why = (tr(wrong.name), wrong.what_is_wrong) if wrong is not None else (chosen.name if chosen else "", fault)
         self.fault.set(tr("{hop} does not answer", hop=name) if why else "", why)
+
+
+def _version_text(state: ClusterState | None) -> str:
+    """Versions of the brokers of an attached cluster; the embedded one is Orbit's."""
+    if state is None or not state.is_from_outside:
+        return f"Orbit {ORBIT_VERSION}"
+    return ", ".join(sorted(set(filter(None, state.catalog.broker_version)))) or UNKNOWN
 
 
 def _reach_text(address: str) -> str:
