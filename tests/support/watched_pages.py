@@ -45,6 +45,8 @@ CONNECTION = "Watched"
 """What a cluster is called that is attached to."""
 FIRING = {"nobody", "dead-letters"}
 """Rules that the traffic makes fire: one after a minute."""
+READING = "Reading the history…"
+"""Of a chart, behind its name."""
 Lines = list[str]
 Accepts = Callable[[str, Lines], bool]
 """Whether a page, by its name, may be left as it is now."""
@@ -224,7 +226,7 @@ class WatchedPages:
         def done() -> bool:
             nonlocal said, quiet
             now = comparable(portrait(widget()))
-            is_waiting = any(line.startswith(WAITING) for line in now)
+            is_waiting = any(line.startswith(WAITING) or READING in line for line in now)
             quiet = quiet + 1 if now == said and not is_waiting else 0
             said = now
             return quiet >= QUIET_TURNS and accepts(name, said)
