@@ -119,7 +119,8 @@ def test_a_broker_that_lets_nobody_in_is_told_with_its_reason(make_scene: MakeSc
         broker.until_registered()
         scene = make_scene(broker.name_server)
         scene.watched.start()
-        told = rf"A part of the cluster is missing\. {A}: .*accessKey.* \(and \d+ more\); for [\d,]+ s"
+        told = rf"A part of the cluster is missing\. {A}: .*NO_PERMISSION.*; for [\d,]+ s"
         scene.watched.until(lambda: re.fullmatch(told, scene.banner), "it is not told")
-        assert scene.unsaid(Place("store"), (rf"- {A} \| .* \| .*accessKey.* \| .*",)) == []
+        row = rf"- {A} \| <address> \| — \| 0 \| .*NO_PERMISSION.*; for <age> \|"
+        assert scene.unsaid(Place("store"), (row,)) == []
         assert scene.watched.console.errors.count == 0

@@ -59,7 +59,7 @@ def comparable(lines: list[str]) -> list[str]:
         for pattern, word in _VOLATILE:
             line = re.sub(pattern, word, line)  # noqa: PLW2901  one after the other
         if line in _UNITS and found and _NUMBER.fullmatch(found[-1]):
-            found[-1] = "<number>"
+            found[-1], line = "<number>", "<unit>"  # noqa: PLW2901  what is 59 s here is 2 min there
         found.append(line)
     return found
 
