@@ -28,10 +28,11 @@ from broker_core.client.demo_shop import (
     TOPIC_QUEUES,
     TOPIC_SHARES,
     Shop,
+    lacks_stock,
 )
 from broker_core.client.message import Message, ReceivedMessage
 from broker_core.client.producer import Producer
-from broker_core.client.push_consumer import ConsumeFrom, Listener, PushConsumer
+from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, Listener, PushConsumer
 from broker_core.client.transaction import TransactionProducer
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
@@ -47,7 +48,7 @@ _CATCH_UP_SECONDS = 1.0
 _SENDS_AT_ONCE_MAX = 64
 _TOPIC_WAIT_SECONDS = 5.0
 _COMPRESSED_FROM_BYTES = 4_096
-_PAYMENT_GROUP = "payment-settle"
+_PAYMENT_GROUP, _STOCK_GROUP = "payment-settle", "stock-worker"
 _PAYMENT_WAVE_SECONDS = 150.0
 _PAYMENT_SLOW_SECONDS = 90.0
 _PAYMENT_SLOW_SHARE = 0.6
@@ -64,12 +65,13 @@ class GroupPlan:
     members: int = 1
     concurrency: int = 4
     batch_messages: int = 32
+    reconsume_times_max: int | None = None
 
 
 GROUPS: Final = (
     GroupPlan("order-service", ORDERS, members=2),
     GroupPlan(_PAYMENT_GROUP, PAYMENTS, members=2, batch_messages=8),
-    GroupPlan("stock-worker", INVENTORY, members=2),
+    GroupPlan(_STOCK_GROUP, INVENTORY, members=2, batch_messages=1, reconsume_times_max=2),
     GroupPlan("notify-sms", SHIPMENTS, "PAID || SHIPPED"),
     GroupPlan("points-calc", POINTS),
     GroupPlan("timeout-cancel", ORDER_TIMEOUT),
@@ -220,6 +222,7 @@ class _Demo:
             self._listener(plan),
             batch_messages=plan.batch_messages,
             concurrency=plan.concurrency,
+            reconsume_times_max=plan.reconsume_times_max,
             consume_from=ConsumeFrom.LAST_OFFSET,
         )
 
@@ -234,7 +237,13 @@ class _Demo:
         def count(messages: Sequence[ReceivedMessage]) -> None:
             consumed[plan.name] += len(messages)
 
-        return settle if plan.name == _PAYMENT_GROUP else count
+        def reserve(messages: Sequence[ReceivedMessage]) -> ConsumeResult | None:
+            if any(lacks_stock(message.keys, message.reconsume_times) for message in messages):
+                return ConsumeResult.AGAIN_LATER
+            consumed[plan.name] += len(messages)
+            return None
+
+        return {_PAYMENT_GROUP: settle, _STOCK_GROUP: reserve}.get(plan.name, count)
 
     def _settled_per_second(self) -> float:
         """Payments settled: fewer than come at first, so that a backlog builds, then more, until the next wave."""

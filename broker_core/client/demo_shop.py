@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from broker_core.client.message import Message
@@ -42,6 +42,8 @@ _ORDER_WEIGHTS = (55, 35, 7, 3)
 _PAY_TAGS = ("ALIPAY", "WECHAT", "CARD", "REFUND")
 _PAY_WEIGHTS = (42, 38, 16, 4)
 _SHIP_TAGS = ("PAID", "SHIPPED", "DELIVERED")
+_SHORT_OF_STOCK, _NEVER_IN_STOCK = 125, 500
+"""One order of so many cannot be reserved at once, or not at all: retries, and dead letters."""
 _AUDIT_STEPS = 90
 _TIMER_SHARE = 0.15
 _TIMER_MS_MAX = 70 * 3_600_000
@@ -149,6 +151,17 @@ class Shop:
         steps = [{"step": number, "service": "order-service", "ms": self._random.randint(1, 90), "result": "ok"}
                  for number in range(_AUDIT_STEPS)]  # fmt: skip
         return _message(AUDIT, "TRACE", (order_id,), {"order": order_id, "steps": steps, "at": self._clock()})
+
+
+def lacks_stock(keys: Sequence[str], times: int) -> bool:
+    """Whether the stock worker fails on a reservation: for some orders the first time, for a few at each time.
+
+    Args:
+        keys: Of the message; the last is the order's.
+        times: How often it was tried before.
+    """
+    number = int(keys[-1].removeprefix("ORD-"))
+    return number % _NEVER_IN_STOCK == 0 or (times == 0 and number % _SHORT_OF_STOCK == 0)
 
 
 def _message(

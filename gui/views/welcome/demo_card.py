@@ -18,10 +18,10 @@ PACE_NAMES = {
 }
 DEMO_FACTS = (
     ("stack", "accent", "Orders and payments", "Real clients on the real port, at the pace you choose"),
-    ("tag", "delayed", "Tags and keys", "Created, paid and cancelled orders, each with its number as key"),
-    ("users-three", "checking", "Consumer groups", "Their members share the queues out among themselves"),
-    ("hourglass", "retry", "One slow group", "It falls behind, builds a backlog and catches up again"),
-    ("lightning", "warning", "One hot key", "An article sells far better than the rest; its queue stands out"),
+    ("timer", "delayed", "Delayed messages", "Unpaid orders are looked at again after 1 s to 2 h"),
+    ("arrows-left-right", "checking", "Transactions", "Payments commit, roll back or wait for a check"),
+    ("repeat", "retry", "Retries and dead letters", "Some reservations fail once, a few each time"),
+    ("hourglass", "warning", "One slow group", "It falls behind, builds a backlog and catches up again"),
 )
 """Icon, colour token, title and explanation of each thing to see."""
 

@@ -33,6 +33,18 @@ def test_the_shop_sends_consumes_and_ends_after_its_time():
     asyncio.run(run())
 
 
+def test_what_the_stock_worker_cannot_reserve_goes_back_and_dies_at_the_third_time():
+    async def run():
+        async with Peer(topics={}) as peer:
+            await play(peer.address, rate=5_000, seconds=1.2, say=[].append)
+            sent_back = peer.of_code(RequestCode.CONSUMER_SEND_MSG_BACK)
+            assert sent_back
+            assert {command.ext_fields["group"] for command in sent_back} == {"stock-worker"}
+            assert {command.ext_fields["maxReconsumeTimes"] for command in sent_back} == {"2"}
+
+    asyncio.run(run())
+
+
 def test_topics_that_exist_are_left_as_they_are():
     async def run():
         async with Peer(topics={"orders": 2}) as peer:

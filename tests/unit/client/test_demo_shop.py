@@ -1,7 +1,7 @@
 import json
 from collections import Counter
 
-from broker_core.client.demo_shop import AUDIT, INVENTORY, ORDERS, TOPIC_SHARES, Shop
+from broker_core.client.demo_shop import AUDIT, INVENTORY, ORDERS, TOPIC_SHARES, Shop, lacks_stock
 from broker_core.client.message import message_properties
 
 
@@ -33,3 +33,12 @@ def test_one_article_stands_out_and_long_entries_will_be_compressed():
     articles = Counter(message.properties["sku"] for message in messages if message.topic == INVENTORY)
     assert articles["SKU-10027"] > sum(articles.values()) / 2
     assert all(len(message.body) >= 4096 for message in messages if message.topic == AUDIT)
+
+
+def test_some_reservations_fail_once_and_a_few_each_time():
+    reservations = [message for message in Shop(3, lambda: 5).next_messages(20_000) if message.topic == INVENTORY]
+    failed = [[message.keys[-1] for message in reservations if lacks_stock(message.keys, times)] for times in (0, 1, 2)]
+    assert 5 < len(failed[0]) < 40
+    assert 0 < len(failed[1]) < len(failed[0])
+    assert failed[1] == failed[2]
+    assert set(failed[1]) < set(failed[0])
