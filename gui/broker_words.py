@@ -134,7 +134,7 @@ _EVENT_STATES = {
 
 
 def broker_text(text: str) -> str:
-    """A stage, notice or event text in the language of the window."""
+    """A stage, notice or event text, or the reason of an error, in the language of the window."""
     return _TEXTS.text(text, named=dict.fromkeys(("reason", "what", "why"), broker_text))
 
 

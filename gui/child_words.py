@@ -1,4 +1,4 @@
-"""What the doctor, copies and replays say, in the language of the window.
+"""What the doctor, copies, replays and reports that failed say, in the language of the window.
 
 They are processes that speak English, to whoever runs them. A line of a known form is told anew with its names and figures;
 what several forms may stand in is looked at in turn, and a part of no known form stays as it came.
@@ -163,6 +163,13 @@ _FORMS: tuple[str, ...] = (
     ),
     "new at the target: store times, offsets, offset message ids, the host that messages come from (this machine)",
     "originals go: bodies, keys and properties as they are stored, also what masks hide on screen",
+    "there is no store at {path}: the directory does not exist. Check the path.",
+    "there is no commit log directory {path}. Name those of the broker's storePathCommitLog.",
+    (
+        "{path} is not a RocketMQ store: it has no folder “commitlog”. Name the storePathRootDir of a broker, the folder "
+        "that holds commitlog and consumequeue; if its log lies elsewhere (storePathCommitLog), name that with "
+        "--commit-log DIR."
+    ),
 )
 _NUMBER = r"[\d,.]+"
 _WITHIN = frozenset({"rest", "reason", "remark", "subject", "name", "keys"})

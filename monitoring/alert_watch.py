@@ -256,7 +256,9 @@ def amount_text(series: str, value: float) -> str:
 def change_text(change: AlertChange) -> str:
     """As the history of events keeps it."""
     rule, value = change.rule, amount_text(change.rule.series, change.value)
-    name = f"{rule.name}: {change.subject}" if change.subject else rule.name
+    # A topic or a group has a name; a delay level is a number, which says nothing alone.
+    kind = "level " if split_series(rule.series)[0] == "level" else ""
+    name = f"{rule.name}: {kind}{change.subject}" if change.subject else rule.name
     if not change.is_firing:
         return f"{name} is over, now {value}"
     return f"{name}: {value}, {'above' if rule.above else 'below'} {amount_text(rule.series, rule.threshold)}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import HistoryLines, OrbitError, ReadHistory
+from gui.broker_words import broker_text
 from gui.models.matrix import NO_MATRIX, matrix_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource, SourceStatus
@@ -72,5 +73,5 @@ class HistoryMatrix(QObject):
         self.arrived.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        self.matrix, self.fault = NO_MATRIX, error.message
+        self.matrix, self.fault = NO_MATRIX, broker_text(error.message)
         self.arrived.emit()

@@ -18,6 +18,7 @@ from PySide6.QtGui import QDesktopServices
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.bridge.spark_child import CANCEL_GRACE_MS, SparkChild
+from gui.child_words import child_text
 from gui.models.reports import (
     ManifestFault,
     PastRun,
@@ -306,7 +307,7 @@ class ReportRunner(QObject):
         if task is None:
             return
         if run.state is RunState.FAILED:
-            task.fail(run.error)
+            task.fail(child_text(run.error))
         elif run.state is RunState.CANCELLED:
             task.cancelled()
         else:

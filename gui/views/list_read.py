@@ -63,7 +63,7 @@ class ListRead:
 
     def refused(self, error: OrbitError) -> None:
         """The list was not read."""
-        self._failed_ms, self._reason = self._now_ms(), error.message
+        self._failed_ms, self._reason = self._now_ms(), broker_text(error.message)
 
     def show_in(self, grid: DataGrid[Any], title: str, again: Callable[[], None]) -> None:
         """Show in a table that the list is on its way, or was not read; nothing where the rows are known.

@@ -383,6 +383,7 @@ def test_what_was_told_is_told_in_chinese(chinese):
     told = [
         ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
         ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
+        ("alert", "Delayed messages are late: level 8 is over, now 5 ms", "延时消息投递过晚: 级别 8 已恢复，当前 5 ms"),
         ("action", "alert.muted: Lag of a group: billing (until 12:00)", "告警静音: 消费组堆积: billing (until 12:00)"),
     ]
     assert [text_of(EventRow(0, 0, kind, "", text)) for kind, text, _shown in told] == [shown for _, _, shown in told]

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication
 
+from broker_core.errors import ForeignStoreError
 from broker_core.worker.attached.refusals import REFUSED
 from gui import text
 from gui.broker_words import broker_text
+from gui.child_words import child_text
 from gui.text import LAST_MS, UNKNOWN, TimeZoneChoice, load_catalogue, tr
 from gui.views.reports.words import report_text
+from spark_reports.datasource.log_files import log_files
 
 GUI = Path(text.__file__).parent
 NAN = math.nan
@@ -240,13 +243,25 @@ def test_texts_of_a_known_form_keep_their_names_and_figures():
     assert broker_text("Topic a.*b was created") == "主题 a.*b 已创建"
     assert broker_text("Broker b-0 answers again, after 1,204 s") == "Broker b-0 已恢复响应，中断 1,204 秒"
     assert broker_text("something new") == "something new"
-    for what, why in REFUSED.values():
-        shown = broker_text(f"not available on an attached cluster: {what}; {why}")
-        assert re.fullmatch(r"已连接的集群不提供：[^；]+；.+", shown)
-        assert not re.search(r"[a-z]{3,} [a-z]{2,}", shown), shown
     fault = "topics and groups: No accessKey is configured (and 6 more); for 1,204 s"
     assert broker_text(fault) == "主题和消费组：No accessKey is configured（另有 6 项）；已持续 1,204 秒"
     assert (
         report_text("28,395 of 54,049 messages (52.5 %) are in orders.") == "54,049 条消息中有 28,395 条（52.5 %）在 orders。"
     )
     assert report_text("the largest has 538 bytes, in orders") == "最大 538 字节，在 orders"
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize("query", sorted(REFUSED))
+def test_what_an_attached_cluster_cannot_give_is_told_in_chinese(query):
+    what, why = REFUSED[query]
+    told = broker_text(f"not available on an attached cluster: {what}; {why}")
+    assert not re.search("[a-z]{3}", told.replace("Orbit", "").replace("Broker", "")), told
+
+
+@pytest.mark.usefixtures("chinese")
+def test_why_a_report_failed_is_told_in_chinese(tmp_path):
+    with pytest.raises(ForeignStoreError) as raised:
+        log_files(tmp_path)
+    told = child_text(raised.value.message)
+    assert told.startswith(f"{tmp_path} 不是 RocketMQ 存储")

@@ -76,6 +76,7 @@ FAILED = ".failed"
 _OF_A_RULE = "alert."
 _BEHIND_A_RULE = re.compile(r"(?=: | \()")
 """Subject or detail, as `monitoring.alert_keeper` writes them behind the name of a rule."""
+_LEVEL = re.compile(r": level (\d+)")
 _ALERTS = KnownTexts("{alert}: {value}, above {limit}", "{alert}: {value}, below {limit}", "{alert} is over, now {value}")
 
 
@@ -98,7 +99,8 @@ def is_failure(row: EventRow) -> bool:
 def _alert_name(name: str) -> str:
     """Name of a rule, and behind it what it is about; the names of shipped rules are words."""
     rule, *rest = _BEHIND_A_RULE.split(name, maxsplit=1)
-    return tr(rule) + "".join(rest)
+    level = _LEVEL.fullmatch("".join(rest))
+    return tr(rule) + (f": {tr('level {level}', level=level[1])}" if level else "".join(rest))
 
 
 def _action_text(text: str) -> str:

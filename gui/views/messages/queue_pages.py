@@ -194,7 +194,7 @@ class QueuePages(Panel):
         self._show_rows()
         self._show_foot()
         text = tr("The messages of {topic} were not read.", topic=self.topic)
-        self.grid.set_error(text, error.message, tr("Retry"), self.load)
+        self.grid.set_error(text, broker_text(error.message), tr("Retry"), self.load)
 
     def _show_empty(self) -> None:
         if self.topic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
+from gui.child_words import child_text
 from gui.models.reports import ReportOrder, Run, RunState, Stage, StageState
 from gui.text import count_text, rate_text, tr
 from gui.theme.manager import ThemeManager
@@ -123,7 +124,7 @@ class RunPanel(Panel):
 
     def _show_fault(self, run: Run) -> None:
         if run.state is RunState.FAILED:
-            self.fault.set(tr("The report was not made."), run.error, State.CRITICAL)
+            self.fault.set(tr("The report was not made."), child_text(run.error), State.CRITICAL)
             set_role(self.fault, "notice")
         elif run.state is RunState.CANCELLED:
             self.fault.set(tr("Cancelled; nothing was written."), state=State.INFO)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import QTime
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QTimeEdit, QWidget
 
-from gui.language import system_language
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.main_window.services import is_on, whole_number
 from gui.main_window.tray import STAY_KEY
-from gui.text import LANGUAGES, tr
+from gui.text import LANGUAGES, shown_language, tr
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.views.page import PageContext
@@ -117,8 +116,7 @@ class LanguagePanel(_Section):
 
     def refresh(self) -> None:
         """Show what is in use."""
-        language = str(self._context.settings.value("language", "")) or system_language()
-        self.language.choose(language if language in LANGUAGES else "en")
+        self.language.choose(shown_language())
         self.zone.choose(UTC if self._context.times.utc else LOCAL)
 
 

@@ -224,7 +224,7 @@ class StoreView(PageView):
             self._files.made.show_picture(picture)
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = error.message
+        self._fault = broker_text(error.message)
         self._show_fault()
 
     def _show_fault(self) -> None:
@@ -250,7 +250,7 @@ class StoreView(PageView):
 
     def _no_runtime(self, error: OrbitError) -> None:
         self._runtime = None
-        self._runtime_fault = error.message
+        self._runtime_fault = broker_text(error.message)
         self._show_runtime()
 
     # ---- showing -------------------------------------------------------------------------------------------------------

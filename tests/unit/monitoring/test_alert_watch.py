@@ -232,6 +232,7 @@ def test_an_alert_that_is_over_says_so_for_a_while():
         (AlertChange(PUT_RATE, "", 1_284.4, True, 0), "Fast: 1,284 /s, above 1,000 /s"),
         (AlertChange(replace(PUT_RATE, above=False), "x", 0.25, True, 0), "Fast: x: 0.25 /s, below 1,000 /s"),
         (AlertChange(PUT_RATE, "", math.nan, False, 0), "Fast is over, now —"),
+        (AlertChange(replace(PUT_RATE, series="level:*.late_p99_ms"), "8", 5.0, False, 0), "Fast: level 8 is over, now 5 ms"),
     ],
 )
 def test_a_change_in_words(change, text):
