@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gui.main_window.window import MainWindow
     from monitoring.state import ClusterState
 
+PAGES_OF_ONE_THING = ("topic", "message")
+"""Pages that show nothing by themselves: their topics and messages are found by name."""
+
 
 def palette_entries(query: str, window: MainWindow) -> list[PaletteEntry]:
     """Everything that can be chosen now."""
@@ -54,6 +57,7 @@ def _pages(window: MainWindow) -> list[PaletteEntry]:
     return [
         PaletteEntry("page", tr(entry.title), partial(window.navigate, entry.page_id), icon=entry.icon)
         for entry in window.page_entries
+        if entry.page_id not in PAGES_OF_ONE_THING
     ]
 
 

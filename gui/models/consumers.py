@@ -208,9 +208,15 @@ def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Map
 
 
 def topics_of(state: ClusterState, group: str) -> list[str]:
-    """Topics in which a group has a position, by name."""
+    """Topics in which a group has a position, by name; its retry topic behind those that it chose itself."""
     catalog = state.catalog
-    return sorted({catalog.topics[catalog.queue_topic[catalog.position_queue[row]]] for row in _positions_of(state, group)})
+    topics = {catalog.topics[catalog.queue_topic[catalog.position_queue[row]]] for row in _positions_of(state, group)}
+    return sorted(topics, key=own_first)
+
+
+def own_first(topic: str) -> tuple[bool, str]:
+    """Sorts topics by name, those of retries behind all others."""
+    return topic.startswith("%"), topic
 
 
 def in_rate(state: ClusterState, group: str) -> float:
@@ -263,7 +269,7 @@ def subscription_rows(rows: list[MemberRow]) -> list[SubscriptionRow]:
 
     Only what clients told themselves is compared: the broker keeps one subscription for all members of a group.
     """
-    topics = sorted({topic for row in rows for topic, _ in row.subscriptions})
+    topics = sorted({topic for row in rows for topic, _ in row.subscriptions}, key=own_first)
     made = []
     for topic in topics:
         said = {row.client_id: dict(row.subscriptions).get(topic, "") for row in rows}

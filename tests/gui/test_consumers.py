@@ -29,7 +29,7 @@ from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot
 from gui.views.consumers.lag_panel import BEHIND
-from gui.views.consumers.view import ConsumersView
+from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from monitoring.admin.clients import RunningInfo, read_running_info
 from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus
@@ -233,6 +233,23 @@ def test_members_are_asked_once_and_again_when_their_number_changes(make_view, m
     view.state_changed(replace(STATE, group_members=members))
 
     assert [arguments for name, arguments in source.asked if name == "list_members"] == [("payment-settle",)] * 2
+
+
+def test_members_that_are_looked_at_are_asked_for_now_and_then(make_view, monkeypatch):
+    monkeypatch.setattr(GroupVersions, "tend", lambda _self: None)  # the list asks as well, for what it paints
+    source = FakeSource()
+    view = make_view(source)
+    view.tabs.setCurrentIndex(TABS.index("members"))
+    asked = lambda: [name for name, _ in source.asked].count("list_members")  # noqa: E731
+    before = asked()
+    for later_ms in (0, MEMBERS_AGAIN_MS, MEMBERS_AGAIN_MS + 1, 2 * MEMBERS_AGAIN_MS):
+        view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + later_ms))
+    assert asked() == before + 2
+    view.tabs.setCurrentIndex(TABS.index("lag"))
+    before = asked()
+    for turn in (3, 4, 5):
+        view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + turn * MEMBERS_AGAIN_MS))
+    assert asked() <= before + 1
 
 
 def test_the_answer_for_another_group_is_dropped(make_view):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.models.consumers import PositionRow
+from gui.models.consumers import PositionRow, own_first
 from gui.operations.matrix import HistoryMatrix
 from gui.plots.heat_map import HeatMap, HeatScale
 from gui.plots.ownership_strip import rows_of
@@ -42,7 +42,8 @@ class LagHeatPanel(Panel):
 
     def show_positions(self, group: str, positions: Sequence[PositionRow], span_ms: tuple[int, int]) -> None:
         """Show the queues of a group, at most `ROWS_MAX` of those that lag most, over a time."""
-        most = sorted((row.topic, row.queue_id) for row in positions[:ROWS_MAX])
+        places = [(row.topic, row.queue_id) for row in positions[:ROWS_MAX]]
+        most = sorted(places, key=lambda place: (own_first(place[0]), place))
         if not set(self._places) <= set(most) or len(most) != len(self._places):
             self._places = most
         names = [f"position:{group}/{topic}/{queue_id}.lag_messages" for topic, queue_id in self._places]

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import EventPage, OrbitError, Ownership, ReadEvents, ReadOwnership
 from gui.broker_words import broker_text
+from gui.models.consumers import own_first
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipStrip, rows_of
@@ -124,7 +125,8 @@ class OwnershipPanel(QWidget):
 
     def _draw(self) -> None:
         owned = self._owned
-        places = sorted(set(zip(owned.topic, owned.queue_id, strict=True)))
+        known = set(zip(owned.topic, owned.queue_id, strict=True))
+        places = sorted(known, key=lambda place: (own_first(place[0]), place))
         number = {place: row for row, place in enumerate(places)}
         columns = zip(owned.topic, owned.queue_id, owned.from_ms, owned.to_ms, owned.client, strict=True)
         stretches = [OwnedStretch(number[topic, queue], first, last, client) for topic, queue, first, last, client in columns]

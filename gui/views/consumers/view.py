@@ -73,6 +73,7 @@ SPARKLINE_POINTS = 60
 GROUP_LIST_WIDTH = 576
 MEMBERS_WIDTHS = {"held": 720, "threads": 660}
 """Below this width of the table of members a column is left out."""
+MEMBERS_AGAIN_MS = 10_000
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
 FINDINGS_SHOWN = 4
 
@@ -89,7 +90,7 @@ class ConsumersView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self._shown_group = ""
-        self._asked_members: tuple[str, int, tuple[str, ...]] | None = None
+        self._asked_members: tuple[str, int, tuple[str, ...], int] | None = None
         self._findings: list[Finding] = []
         self._member_list: Members | None = None
         self.favourites = context.pins.groups
@@ -386,12 +387,18 @@ class ConsumersView(PageView):
                 self.settings.show_subject(group.name)
 
     def _ask_members(self, group: GroupRow) -> None:
-        """Ask who is in the group when it is another one, it has more clients or fewer, or other brokers answer."""
-        wanted = (group.name, group.members, tuple(self._state.faults) if self._state is not None else ())
+        """Ask who is in the group when it is another one, it has more clients or fewer, or other brokers answer.
+
+        While its members are looked at they are asked for now and then: how old their heartbeats are would else grow for ever.
+        """
+        looked_at = self._state is not None and TABS[self.tabs.currentIndex()] == "members"
+        turn = self._state.taken_ms // MEMBERS_AGAIN_MS if self._state is not None and looked_at else 0
+        wanted = (group.name, group.members, tuple(self._state.faults) if self._state is not None else (), turn)
         if wanted == self._asked_members:
             return
+        is_other = self._asked_members is None or self._asked_members[:3] != wanted[:3]
         self._asked_members = wanted
-        if not self._members_known.is_failed:
+        if is_other and not self._members_known.is_failed:
             for grid in (self.member_grid, self.subscription_grid):
                 grid.set_loading(True)
         self._member_query.ask(self.context.source.list_members(group.name), self._members_read, self._members_failed)

@@ -278,7 +278,8 @@ class WaitingPanel(Panel):
             self._set_empty(tr("Nothing waits in this level."))
 
     def _set_empty(self, text: str) -> None:
-        self.grid.set_empty(text, tr("Play a demo"), lambda: self._context.navigate("welcome"))
+        offer = "" if self._context.demo.is_running else tr("Play a demo")
+        self.grid.set_empty(text, offer, lambda: self._context.navigate("welcome"))
 
     def _show_range(self) -> None:
         count, first = len(self.model.rows), (len(self._starts) - 1) * PAGE_MESSAGES

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from broker_core.api import StorePicture
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
 from gui.models.table import ColumnTableModel
-from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
+from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import Size
 from gui.views.page import PageContext
 from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
@@ -129,10 +129,10 @@ def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[
     pairs = [
         (tr("Flush"), mode),
         (tr("Last sync"), milliseconds_text(took[-1] / 1_000 if took else None)),
-        (tr("Longest of {count}", count=len(took)), milliseconds_text(max(took) / 1_000 if took else None)),
+        (tr("Longest of {count}", count=len(took) or UNKNOWN), milliseconds_text(max(took) / 1_000 if took else None)),
     ]
     if runtime is not None:
-        longest = runtime.number("putMessageEntireTimeMax")
+        longest = runtime.number("putMessageEntireTimeMax") or None  # 0 until something was put
         pairs.append((tr("Failed puts"), count_text(runtime.number("putMessageFailedTimes"))))
         pairs.append((tr("Longest put"), milliseconds_text(longest)))
     return pairs

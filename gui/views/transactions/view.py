@@ -499,7 +499,8 @@ class TransactionsView(PageView):
             self.grid.set_empty(tr("No transaction matches this filter."), tr("Show all"), self._show_all)
         elif self.filters.current == OPEN:
             words = tr("No open transactions. A half message stands here until its producer commits it or rolls it back.")
-            self.grid.set_empty(words, tr("Play a demo"), lambda: self.context.navigate("welcome"))
+            offer = "" if self.context.demo.is_running else tr("Play a demo")
+            self.grid.set_empty(words, offer, lambda: self.context.navigate("welcome"))
         elif self.filters.current == GIVEN_UP_KEY:
             words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic=GIVEN_UP_TOPIC)
             open_topic = tr("Open topic {topic}", topic=GIVEN_UP_TOPIC)
