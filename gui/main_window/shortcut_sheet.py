@@ -33,7 +33,7 @@ class ShortcutSheet(QDialog):
         columns.setSpacing(36)
         for sections in _columns(_sections(actions)):
             column = QVBoxLayout()
-            column.setSpacing(18)
+            column.setSpacing(14)
             for title, members in sections:
                 column.addLayout(_section(title, members))
             column.addStretch(1)
@@ -77,29 +77,39 @@ def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
 
 
 def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
-    """Sections in at most `COLUMNS_MAX` columns of about the same height, in order."""
-    room = -(-sum(len(keys) + 2 for keys in sections.values()) // COLUMNS_MAX)
-    columns: list[list[tuple[str, Keys]]] = [[]]
-    filled = 0
-    for title, members in sections.items():
-        if filled >= room and len(columns) < COLUMNS_MAX:
-            columns.append([])
-            filled = 0
-        columns[-1].append((title, members))
-        filled += len(members) + 2
+    """Sections in at most `COLUMNS_MAX` columns, in order, the highest of them as low as can be."""
+    room = max(_lines(keys) for keys in sections.values())
+    while len(columns := _filled(sections, room)) > COLUMNS_MAX:
+        room += 1
     return columns
+
+
+def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]]:
+    """Sections in columns of at most so many lines."""
+    columns: list[list[tuple[str, Keys]]] = [[]]
+    for title, members in sections.items():
+        if sum(_lines(keys) for _, keys in columns[-1]) + _lines(members) > room:
+            columns.append([])
+        columns[-1].append((title, members))
+    return columns
+
+
+def _lines(keys: Keys) -> int:
+    """What a section takes, with its heading and the space after it."""
+    return len(keys) + 2
 
 
 def _section(title: str, keys: Keys) -> QVBoxLayout:
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
-    grid.setVerticalSpacing(6)
+    grid.setVerticalSpacing(3)
     for place, (text, shortcut) in enumerate(keys):
         key = label(key_text(shortcut), "key")
         key.setFixedHeight(20)
         grid.addWidget(label(text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
     lines = QVBoxLayout()
+    lines.setSpacing(5)
     lines.addWidget(label(title, "panel-title"))
     lines.addLayout(grid)
     return lines

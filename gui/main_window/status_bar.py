@@ -16,7 +16,7 @@ from gui.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text,
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import IconButton, Line, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
 from monitoring.sources.base import SourceStatus
 
@@ -28,6 +28,8 @@ AGE_CRITICAL_INTERVALS = 10
 PROCESS_FROM_WIDTH, ADDRESS_FROM_WIDTH = 1_180, 1_000
 """Below these widths of the window a part is left out: the Overview and the cluster switcher have it too."""
 WIDTH_MIN = 700
+TASK_WIDTH = 520
+"""Of a line in the list of tasks: why one failed is cut there, and whole in its tip."""
 
 _STATUS_TEXTS = {
     SourceStatus.STARTING: ("Embedded broker starting", State.PENDING),
@@ -255,7 +257,7 @@ class _TaskLine(QWidget):
     def __init__(self, theme: ThemeManager, task: Task) -> None:
         super().__init__()
         self._task = task
-        self._text = label(role="caption")
+        self._text = ElidedLabel(role="caption")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._pause = IconButton(theme, "pause", tip=tr("Pause"), on_click=task.toggle_pause)
@@ -268,7 +270,7 @@ class _TaskLine(QWidget):
         line.addWidget(self._pause)
         line.addWidget(self._cancel)
         self._bar.setFixedWidth(90)
-        self.setMinimumWidth(360)
+        self.setFixedWidth(TASK_WIDTH)
         task.changed.connect(self._write)
         self._write()
 

@@ -18,12 +18,15 @@ from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
 from gui.widgets.chip import Dot
+from gui.widgets.saved_menu import menu_text
 from gui.widgets.toast import KeptNotice
 
 if TYPE_CHECKING:
     from gui.main_window.range_dialog import RangeDialog
 
 SWITCHER_WIDTH_MIN = 240
+NOTICE_CHARACTERS_MAX = 100
+"""Of a line under the bell, with its time; its tip says all."""
 """A longer name of a cluster may be cut where the window is narrow; the title of the window has all of it."""
 _THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
 _THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
@@ -300,9 +303,11 @@ class ToolBar(QFrame):
     def _show_notices(self) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
         for notice in self.notices[:20]:
             at = self._times.seconds(notice.at.timestamp() * 1_000)
-            menu.addAction(self._notice_icon(notice.state), f"{at}  {notice.text}")
+            action = menu.addAction(self._notice_icon(notice.state), menu_text(f"{at}  {notice.text}", NOTICE_CHARACTERS_MAX))
+            action.setToolTip(notice.text)
         if not self.notices:
             menu.addAction(tr("No notices")).setEnabled(False)
         menu.popup(_below(self.bell))

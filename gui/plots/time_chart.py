@@ -232,6 +232,8 @@ class TimeChart(QWidget):
             self._threshold.setHoverPen(pg.mkPen(colour, width=3))
             self._threshold.label.setFormat(text)
             self._threshold.label.setColor(colour)
+            # Without words its box would be a white patch on the line.
+            self._threshold.label.setVisible(bool(text))
             self._threshold.label.fill = pg.mkBrush(_ground(self._theme.tokens))
             if not self._threshold.moving:
                 self._threshold.setValue(value)

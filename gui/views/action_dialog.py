@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import Ability, OrbitError
@@ -119,6 +120,14 @@ class ActionDialog(QDialog):
         is_held_back = self._plan.refusal or self._blocked or self._query.waiting
         is_typed = (self.typed.text().strip(), self.cluster_typed.text().strip()) == (self._plan.typed, self.production)
         return is_typed and not is_held_back
+
+    def showEvent(self, event: QShowEvent) -> None:
+        # Only now is it known how wide wrapped words are: what was foreseen for them otherwise lies below the facts.
+        lines = self.layout()
+        if lines is not None and lines.hasHeightForWidth():
+            lines.activate()
+            self.resize(self.width(), lines.totalHeightForWidth(self.width()))
+        super().showEvent(event)
 
     def reject(self) -> None:
         """Close without doing anything; not while it is being done."""

@@ -25,6 +25,8 @@ NOTICES_KEPT = 100
 TOAST_WIDTH_MAX = 560
 """A longer text takes further lines."""
 MARGIN = 16
+WRAPPED_MARGIN = 8
+"""Above and below several lines, which fill the toast otherwise."""
 BOTTOM, APART = 3, 6
 """Px below the lowest toast, and between two."""
 
@@ -55,7 +57,7 @@ class Toast(QFrame):
         self.setProperty("role", "toast")
         self.setAccessibleName(text)
         self.state = state
-        line = QHBoxLayout(self)
+        line = self._line = QHBoxLayout(self)
         line.setContentsMargins(12, 2, 6, 2)
         line.setSpacing(10)
         line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16))
@@ -76,7 +78,9 @@ class Toast(QFrame):
         """Take as much width as the text needs, up to a limit; then further lines."""
         self._words.setWordWrap(False)
         width = min(self.sizeHint().width(), width_max)
-        self._words.setWordWrap(width == width_max)
+        is_wrapped = width == width_max
+        self._words.setWordWrap(is_wrapped)
+        self._line.setContentsMargins(12, WRAPPED_MARGIN if is_wrapped else 2, 6, WRAPPED_MARGIN if is_wrapped else 2)
         self.resize(width, max(self.minimumSizeHint().height(), self.heightForWidth(width)))
 
 
@@ -134,6 +138,11 @@ class ToastStack(QObject):
     def mark_read(self) -> None:
         """The bell was opened."""
         self.unread = 0
+
+    def close_all(self) -> None:
+        """Take all toasts off the screen, also those that wait for a click."""
+        for toast in list(self._toasts):
+            self._close(toast)
 
     def _close(self, toast: Toast) -> None:
         if toast in self._toasts:

@@ -470,6 +470,13 @@ def test_the_body_is_shown_as_tree_text_and_hex(make_view):
     assert pane.body.hex.toPlainText().startswith("00000000  7b")
 
 
+def test_the_facts_of_a_record_do_not_make_the_page_higher_than_a_window_has_room(make_view):
+    pane = make_view(FakeSource()).detail
+
+    assert len(pane.record.pairs()) > 8
+    assert pane.minimumSizeHint().height() < 360
+
+
 def test_bytes_that_are_no_text_are_shown_in_hexadecimal(make_view):
     pane = make_view(FakeSource()).detail
 

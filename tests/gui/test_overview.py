@@ -475,7 +475,8 @@ def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
     assert ("Critical", "payment-settle lags by 16,870") in shown
     assert view.attention.nothing.isHidden()
     row = next(row for row in view.attention.rows if row.chip.text == "Critical")
-    assert row.age.text() == "60 s"
+    assert row.age == "60 s"
+    assert row.reason.whole_text().startswith("60 s · ")
     row.button.click()
     assert window.opened[-1] == ("consumers", {"group": "payment-settle"})
 

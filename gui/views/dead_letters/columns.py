@@ -129,16 +129,17 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
     return [
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
                tip=lambda row: times.full(row.letter.died_ms), width=108),
-        Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=130),
-        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=104),
-        Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=70),
+        Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=140),
+        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=140),
+        Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80),
         Column("tries", "Tries", lambda row: count_text(row.letter.tries), sort=lambda row: row.letter.tries, right=True,
                width=52, tip=lambda _row: tr("Deliveries that failed")),
         Column("host", "Producer", lambda row: row.letter.host.rpartition(":")[0], kind=CellKind.MONO, dim=True,
-               tip=lambda row: row.letter.host, width=92),
+               tip=lambda row: row.letter.host, width=92, gives_way=1),
         Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
                width=104),
-        Column("body", "Body", lambda row: " ".join(row.letter.body[:BODY_SHOWN].split()), kind=CellKind.MONO, dim=True),
+        Column("body", "Body", lambda row: " ".join(row.letter.body[:BODY_SHOWN].split()), kind=CellKind.MONO, dim=True,
+               gives_way=2),
         Column("note", "Note", lambda row: row.note.text, dim=True),
     ]  # fmt: skip
 

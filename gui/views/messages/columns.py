@@ -97,7 +97,7 @@ def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
             tip=lambda row: times.full(row.at_ms) if row.at_ms >= 0 else tr("When is not known"),
             width=116,
         ),
-        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, width=186),
+        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, width=170, tip=lambda row: row.title),
         Column("detail", "Detail", lambda row: row.detail, dim=True, tip=lambda row: row.detail),
         Column(
             "evidence",

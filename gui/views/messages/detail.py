@@ -18,7 +18,7 @@ from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.copies import add_copies, message_place
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, IconButton, Line
-from gui.widgets.containers import Parts
+from gui.widgets.containers import Parts, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
@@ -160,10 +160,11 @@ class MessageDetailPane(Panel):
         self.content.addWidget(self._stack, 1)
 
     def _record_page(self) -> QWidget:
-        page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(12, 6, 12, 6)
-        lines.addWidget(self.record)
+        # Scrolled: a fact a line, they would have the whole page higher than a window of 900 px has room for.
+        page = ScrolledPart()
+        page.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.record.setContentsMargins(12, 6, 12, 6)
+        page.setWidget(self.record)
         return page
 
     def _show_name(self, detail: MessageDetail) -> None:

@@ -37,6 +37,7 @@ from monitoring.state import ClusterState
 COMPRESSED, TRUE = "compressed", "true"
 PROPERTIES, RECORD = "properties", "record"
 PICTURE_HEIGHT_MAX = 330
+BODY_WIDTH_MIN = 272
 
 
 class MessageView(PageView):
@@ -236,6 +237,8 @@ class MessageView(PageView):
         self._facts.addWidget(record)
         self.property_panel.add_action(self.facts_switch)
         self.property_panel.content.addWidget(self._facts)
+        # What its views would like to have is taken from the events, which say more in a line.
+        self.body_panel.setMinimumWidth(BODY_WIDTH_MIN)
         below = QSplitter(Qt.Orientation.Horizontal)
         for panel, width in ((self.event_panel, 620), (self.body_panel, 300), (self.property_panel, 280)):
             below.addWidget(panel)

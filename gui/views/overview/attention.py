@@ -116,7 +116,7 @@ class AttentionPanel(Panel):
 
 
 class _Row(QWidget):
-    """Chip, two lines, age and button of one alert."""
+    """Chip, two lines and button of one alert. Its age is on the second: the first ends with the figure that counts."""
 
     def __init__(
         self, theme: ThemeManager, opened: Callable[[OpenAlert], None], menu_asked: Callable[[OpenAlert, QPoint], None]
@@ -128,7 +128,8 @@ class _Row(QWidget):
         self.chip = Chip(theme)
         self.title = ElidedLabel(role="strong")
         self.reason = ElidedLabel(role="caption")
-        self.age = label(role="caption")
+        self.age = ""
+        """How long it has been open."""
         self.button = QPushButton()
         self.button.setProperty("role", "small")
         self.button.setMinimumWidth(BUTTON_WIDTH_MIN)
@@ -142,7 +143,6 @@ class _Row(QWidget):
         line.setSpacing(8)
         line.addWidget(self.chip)
         line.addLayout(texts, 1)
-        line.addWidget(self.age)
         line.addWidget(self.button)
 
     def _clicked(self) -> None:
@@ -162,7 +162,7 @@ class _Row(QWidget):
         self.chip.set(tr(SEVERITY_NAMES[severity]), SEVERITY_STATES[severity])
         title, reason = alert_texts(alert)
         self.title.setText(title)
-        self.reason.setText(reason)
+        self.age = duration_text(max(0, now_ms - alert.finding.since_ms))
+        self.reason.setText(f"{self.age} · {reason}")
         self.setToolTip(f"{title}\n{reason}")
-        self.age.setText(duration_text(max(0, now_ms - alert.finding.since_ms)))
         self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Show")))

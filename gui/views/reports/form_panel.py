@@ -280,6 +280,10 @@ class FormPanel(Panel):
     def show_past(self, runs: Sequence[PastRun]) -> None:
         """Take the times of earlier runs into the estimate."""
         self._past = runs
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Find out anew how much would be read: the store has grown since."""
         if self._runner.estimate is not None:
             self._runner.estimate.forget()
         self.check()

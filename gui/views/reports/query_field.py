@@ -33,6 +33,7 @@ class QueryField(QWidget):
         super().__init__(parent)
         self.editor = QPlainTextEdit(text)
         self.editor.setFont(mono_font(Size.SECONDARY))
+        self.editor.setProperty("role", "filter")  # with the frame of a field; else it is a part that scrolls
         self.editor.setPlaceholderText(EXAMPLE)
         self.editor.setAccessibleName("SQL")
         self.editor.setTabChangesFocus(True)

@@ -27,7 +27,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
 
-SIDE_WIDTH = 392
+SIDE_WIDTH, BAR_ROOM = 396, 10
+"""Of the right column, and of its scroll bar in it."""
 SHELF_WIDTH_MIN = 540
 """So that the titles of cards can be told apart; where there is less, the page is scrolled."""
 SEARCH_WIDTH = 180
@@ -83,6 +84,7 @@ class ReportsView(PageView):
         super().showEvent(event)
         if not event.spontaneous():
             self._runner.prepare()
+            self.form.look_again()
             self._runner.look_at_rules()
 
     def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the frame's signature
@@ -172,6 +174,8 @@ class ReportsView(PageView):
         scroll.setWidget(side)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFixedWidth(SIDE_WIDTH)
+        # Its own width, with or without a bar: else a bar that comes wraps texts anew in a height that was given before.
+        side.setFixedWidth(SIDE_WIDTH - BAR_ROOM)
         columns = QHBoxLayout()
         columns.setSpacing(Size.GAP)
         columns.addLayout(self._left, 1)

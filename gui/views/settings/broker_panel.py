@@ -142,8 +142,8 @@ class BrokerPanel(Panel):
         form.setVerticalSpacing(8)
         self.store.setMinimumWidth(FIELD_WIDTH_MIN)
         self.store.setMaximumWidth(FIELD_WIDTH)
-        store = row(self.store, self.browse)
-        store.setStretch(0, 1)
+        store = row(self.store, self.browse, 1)
+        store.setStretch(0, 100)
         form.addRow(self._names[0], store)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name, field in zip(self._names[1:], self._fields()[1:], strict=True):
