@@ -231,7 +231,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _gallery(arguments: argparse.Namespace) -> int:
     from gui.gallery import main as gallery
 
-    return gallery(arguments.out, arguments.theme, arguments.lang)
+    return gallery(arguments.out, arguments.theme, arguments.lang, name_servers=arguments.ns)
 
 
 # ---- what the arguments mean -------------------------------------------------------------------------------------------
@@ -375,6 +375,7 @@ def _add_gallery(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the pictures")
     parser.add_argument("--theme", choices=("light", "dark"), default="", help="colours; default both")
     parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default both")
+    parser.add_argument("--ns", default="", metavar="HOST:PORT", help="show a cluster that runs already, and nothing else")
     parser.set_defaults(run=_gallery)
 
 

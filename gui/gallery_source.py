@@ -12,7 +12,7 @@ KNOWN_WITHOUT_ASKING = frozenset(
     {"name", "connect_details", "status", "reason", "read_only", "ready", "state", "history", "add_listener", "remove_listener"}
 )
 """What a source tells by itself; all else is a question to the broker."""
-REASON = "the broker did not answer within 10 s"
+REASON = "broker broker-a did not answer within 10,000 ms; it is asked again until it does"
 
 
 def silent(source: ClusterSource) -> ClusterSource:
