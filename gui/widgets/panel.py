@@ -154,7 +154,8 @@ class Tile(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        text_right = 18 + max(self._title.sizeHint().width(), self._value.sizeHint().width())
+        number = self._value.sizeHint().width() + (4 + self._unit.sizeHint().width() if self._unit.text() else 0)
+        text_right = 18 + max(self._title.sizeHint().width(), number)
         left = max(self.width() - 84, text_right)
         width = self.width() - 12 - left
         if len(self._spark) < 2 or width < SPARKLINE_WIDTH_MIN:

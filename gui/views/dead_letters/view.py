@@ -207,7 +207,7 @@ class DeadLettersView(PageView):
         table = Panel(flush=True)
         table.content.setSpacing(0)
         table.content.addLayout(row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)))
-        self.search.setMinimumWidth(260)
+        self.search.setMinimumWidth(150)
         for grid in (self.letter_grid, self.retry_grid):
             self.grids.addWidget(grid)
         table.content.addWidget(self.grids, 1)

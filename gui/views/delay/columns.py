@@ -56,7 +56,7 @@ def level_columns(lane: Callable[[LevelRow], Lane | None]) -> list[Column[LevelR
                tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)),
                right=True, width=64),
         Column("p50", "Late p50", lambda row: _late_text(row.late_p50_ms), sort=lambda row: row.late_p50_ms,
-               dim=True, right=True, width=76),
+               dim=True, right=True, width=76, gives_way=1),
         Column("p99", "p99 ms", lambda row: _late_text(row.late_p99_ms), sort=lambda row: row.late_p99_ms,
                state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
                tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=66),

@@ -37,7 +37,15 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=188),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True),
-        Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), sort=lambda row: row.body_bytes, right=True, width=64),
+        Column(
+            "bytes",
+            "Bytes",
+            lambda row: count_text(row.body_bytes),
+            sort=lambda row: row.body_bytes,
+            right=True,
+            width=64,
+            gives_way=1,
+        ),
     ]
 
 
@@ -97,7 +105,7 @@ def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
             tip=lambda row: times.full(row.at_ms) if row.at_ms >= 0 else tr("When is not known"),
             width=116,
         ),
-        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, width=170, tip=lambda row: row.title),
+        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, tip=lambda row: row.title),
         Column("detail", "Detail", lambda row: row.detail, dim=True, tip=lambda row: row.detail),
         Column(
             "evidence",
@@ -107,6 +115,7 @@ def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
             state=lambda row: State.WARNING if row.evidence == "inferred" else State.PLAIN,
             tip=lambda row: row.evidence_words,
             width=92,
+            gives_way=1,
         ),
     ]
 

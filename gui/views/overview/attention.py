@@ -126,7 +126,7 @@ class _Row(QWidget):
         self._menu_asked = menu_asked
         self._alert: OpenAlert | None = None
         self.chip = Chip(theme)
-        self.title = ElidedLabel(role="strong")
+        self.title = ElidedLabel(role="strong", mode=Qt.TextElideMode.ElideMiddle)
         self.reason = ElidedLabel(role="caption")
         self.age = ""
         """How long it has been open."""

@@ -59,7 +59,13 @@ def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG),
         Column("in", "In", lambda row: rate_text(row.put_rate), sort=lambda row: row.put_rate, right=True, width=76),
         Column(
-            "size", "Size", lambda row: bytes_text(row.average_bytes), sort=lambda row: row.average_bytes, right=True, width=80
+            "size",
+            "Size",
+            lambda row: bytes_text(row.average_bytes),
+            sort=lambda row: row.average_bytes,
+            right=True,
+            width=80,
+            gives_way=1,
         ),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: put_rates(row.name), width=98),
     ]
