@@ -67,8 +67,8 @@ def rule_columns() -> list[Column[RuleRow]]:
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
                state=lambda one: STATE_COLOURS[one.state], width=86),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=140, gives_way=1),
-        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=184),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=160, gives_way=1),
+        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=182),
     ]  # fmt: skip
 
 

@@ -47,7 +47,7 @@ SUBJECTS_MUTED_SINGLY = 12
 """Subjects that the menu of mutes names."""
 UNITS_ON_AXIS = ("ms", "B")
 """Others would not fit beside the axis: the title says them."""
-LIST_WIDTH = 620
+LIST_WIDTH = 644
 LOWER_HEIGHT = 210
 
 
