@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import FilterError, Followed, OrbitError, StartFollow
+from gui.broker_words import broker_text
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
@@ -248,7 +249,7 @@ class TailView(PageView):
             self.bar.filter.show_fault(error)
 
     def _lost(self, error: OrbitError) -> None:
-        self.grid.set_error(tr("The live tail has ended."), error.message, tr("Retry"), self.follow)
+        self.grid.set_error(tr("The live tail has ended."), broker_text(error.message), tr("Retry"), self.follow)
         self._show_figures()
 
     def _arrived(self, followed: Followed) -> None:
