@@ -38,7 +38,7 @@ from monitoring.state import ClusterState
 COMPRESSED, TRUE = "compressed", "true"
 PROPERTIES, RECORD = "properties", "record"
 PICTURE_HEIGHT_MAX = 330
-BODY_WIDTH_MIN = 272
+BODY_WIDTH_MIN = 332
 
 
 class MessageView(PageView):

@@ -57,7 +57,7 @@ def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[
     """Columns of the busiest topics; ``put_rates`` gives the sparkline of a topic by name."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG),
-        Column("in", "In", lambda row: rate_text(row.put_rate), sort=lambda row: row.put_rate, right=True, width=76),
+        Column("in", "In", lambda row: rate_text(row.put_rate), sort=lambda row: row.put_rate, right=True, width=72),
         Column(
             "size",
             "Size",
@@ -67,7 +67,7 @@ def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[
             width=80,
             gives_way=1,
         ),
-        Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: put_rates(row.name), width=98),
+        Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: put_rates(row.name), width=82),
     ]
 
 

@@ -192,9 +192,9 @@ def group_columns() -> list[Column[TopicGroupRow]]:
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, right=True, width=66),
         Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=60
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=62
         ),
-        Column("clients", "Clients", members_text, sort=lambda row: row.members, right=True, dim=True, width=58),
+        Column("clients", "Clients", members_text, sort=lambda row: row.members, right=True, dim=True, width=64),
     ]
 
 

@@ -26,6 +26,8 @@ SKEW_WARNING = 1.5
 EVEN_UP_TO = 1.2
 WIDTHS_OF_ALL_COLUMNS = {"min": 520, "messages": 430}
 """Below this width of the queue table a column is left out."""
+GROUPS_WIDTH_WITH_CLIENTS = 300
+"""Below this width of the table of groups its clients are left out."""
 PERMISSION_WORDS = {6: "read and write", 4: "read only", 2: "write only", 0: "none"}
 
 
@@ -145,6 +147,7 @@ class TopicDetail(QWidget):
         """Narrow tables show fewer columns instead of a scroll bar."""
         width = self._queue_panel.width()
         self.queue_grid.set_hidden({key for key, least in WIDTHS_OF_ALL_COLUMNS.items() if width < least})
+        self.group_grid.set_hidden({"clients"} if self._group_panel.width() < GROUPS_WIDTH_WITH_CLIENTS else set())
 
 
 def _queues_text(topic: TopicRow) -> str:
