@@ -284,7 +284,8 @@ class Connection(asyncio.BufferedProtocol):
         def settle(settled: asyncio.Future[RemotingCommand]) -> None:
             timer.cancel()
             self._pending.pop(opaque, None)
-            if settled.cancelled():
+            # A request that has more time than usual is one that the peer may hold, and silence says nothing.
+            if settled.cancelled() and limit_ms <= self._limits.request_timeout_ms:
                 self._waited_in_vain(timer.when() - limit_ms / 1000)
             if self._is_retired:
                 self._end_if_idle()
