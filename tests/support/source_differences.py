@@ -317,7 +317,7 @@ DIFFERENCES = (
         "store",
         "files, flushes and cleanings are known inside a broker only",
         own=STORE_INSIDE,
-        attached=("—", r"\[table\]"),
+        attached=("—", r"\[table\]", r"\[picture: : <=0ms: .*\]"),
         told=(
             "The store was not read.",
             f"not available on an attached cluster: the store from inside; {INSIDE}",
@@ -414,6 +414,12 @@ DIFFERENCES = (
             r"- DELAY \| 0",
             r"- __transactionId__ \| <id>",
         ),
+    ),
+    Difference(
+        "life of .*",
+        "a group that was first seen behind the message has no time at which it passed: tables are read every ten seconds",
+        own=(r"- <time> \| Passed by \w+ \| orders, queue \d, offset 1 \| history", r"\[picture: Life line: .*\]"),
+        attached=(r"- — \| Passed by \w+ \| orders, queue \d, offset 1 \| offset", r"\[picture: Life line: .*\]"),
     ),
     Difference(
         "search .*|messages by (unique )?id",
