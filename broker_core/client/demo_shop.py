@@ -157,10 +157,13 @@ def lacks_stock(keys: Sequence[str], times: int) -> bool:
     """Whether the stock worker fails on a reservation: for some orders the first time, for a few at each time.
 
     Args:
-        keys: Of the message; the last is the order's.
+        keys: Of the message; the last is the order's, unless somebody else sent it.
         times: How often it was tried before.
     """
-    number = int(keys[-1].removeprefix("ORD-"))
+    text = keys[-1].removeprefix("ORD-") if keys else ""
+    if not text.isdecimal():
+        return False
+    number = int(text)
     return number % _NEVER_IN_STOCK == 0 or (times == 0 and number % _SHORT_OF_STOCK == 0)
 
 

@@ -42,3 +42,7 @@ def test_some_reservations_fail_once_and_a_few_each_time():
     assert 0 < len(failed[1]) < len(failed[0])
     assert failed[1] == failed[2]
     assert set(failed[1]) < set(failed[0])
+
+
+def test_reservations_of_others_go_well():
+    assert not any(lacks_stock(keys, 0) for keys in ([], ["mine"], ["ORD-"], ["ORD-²"], ["7", "ORD-9x"]))
