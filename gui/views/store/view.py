@@ -224,7 +224,7 @@ class StoreView(PageView):
             self._files.made.show_picture(picture)
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = broker_text(error.message)
+        self._fault = error.message
         self._show_fault()
 
     def _show_fault(self) -> None:
