@@ -169,17 +169,22 @@ def main() -> None:
                     work[name].append(processor_seconds() - worked)
         session.close()
         assert groups["store"] == groups["store, workers"] == groups["store, rows"] == groups["parquet"]
-        for label, times in (("wall", wall), ("processor", work)):
-            medians = {name: statistics.median(values) for name, values in times.items()}
-            tuples = extended(shares, medians["some tuples"], medians["more tuples"])
-            print(
-                f"{label}: store {medians['store']:.2f} s, by workers {medians['store, workers']:.2f} s, "
-                f"as rows {medians['store, rows']:.2f} s, "
-                f"parquet {medians['parquet']:.2f} s, row tuples {tuples:.2f} s; "
-                f"parquet ÷ store {medians['parquet'] / medians['store']:.2f}, "
-                f"row tuples ÷ store {tuples / medians['store']:.1f}"
-            )
+        tell("wall", wall, shares)
+        tell("processor", work, shares)
         print(f"row tuples were read of {shares[0]:.1%} and {shares[1]:.1%} of the log")
+
+
+def tell(label: str, times: dict[str, list[float]], shares: list[float]) -> None:
+    """Print the medians of each way, and their ratios."""
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    tuples = extended(shares, medians["some tuples"], medians["more tuples"])
+    print(
+        f"{label}: store {medians['store']:.2f} s, by workers {medians['store, workers']:.2f} s, "
+        f"as rows {medians['store, rows']:.2f} s, "
+        f"parquet {medians['parquet']:.2f} s, row tuples {tuples:.2f} s; "
+        f"parquet ÷ store {medians['parquet'] / medians['store']:.2f}, "
+        f"row tuples ÷ store {tuples / medians['store']:.1f}"
+    )
 
 
 def extended(shares: list[float], some: float, more: float) -> float:

@@ -250,7 +250,7 @@ class StoreView(PageView):
 
     def _no_runtime(self, error: OrbitError) -> None:
         self._runtime = None
-        self._runtime_fault = broker_text(error.message)
+        self._runtime_fault = error.message
         self._show_runtime()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class StoreView(PageView):
         self.latency.setVisible(bool(buckets))
         self.no_latency.setVisible(not buckets)
         if self._runtime_fault:
-            self.no_latency.setText(tr("The put times were not read: {reason}", reason=self._runtime_fault))
+            self.no_latency.setText(tr("The put times were not read: {reason}", reason=broker_text(self._runtime_fault)))
         elif self._runtime is None:
             self.no_latency.setText(tr("Reading…"))
         else:
