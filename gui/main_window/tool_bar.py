@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from gui.main_window.range_dialog import RangeDialog
 
 SWITCHER_WIDTH_MIN = 240
+"""A longer name of a cluster may be cut where the window is narrow; the title of the window has all of it."""
 NOTICE_CHARACTERS_MAX = 100
 """Of a line under the bell, with its time; its tip says all."""
-"""A longer name of a cluster may be cut where the window is narrow; the title of the window has all of it."""
 _THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
 _THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 
