@@ -94,7 +94,7 @@ class StripPanel(Panel):
         self._write_title()
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = broker_text(error.message)
+        self._fault = error.message
         for button in (self.back, self.forward, self.end):
             button.setEnabled(False)
         self._write_title()
