@@ -34,6 +34,9 @@ _numba: Any = numba.config  # its names are made when it is loaded
 _njit: Any = numba.njit  # takes more options than its types say
 _CHECKSUMS = "checksums.json"
 _MAKING = "making-"
+_BARE = {"_nrt": False}
+"""Nothing counts who holds an array, which at each call of a function costs more than most of the functions do: whoever calls
+compiled code holds its arrays until it is over, and it makes none of its own, nor keeps one."""
 FOLDERS_MAX = 4
 """Folders that are kept, for several versions side by side."""
 
@@ -44,13 +47,8 @@ def cache_folder() -> Path:
 
 
 def part(function: Function) -> Function:
-    """A function that only compiled ones call."""
-    return cast("Function", _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
-
-
-def inlined(function: Function) -> Function:
-    """The same, written into those that call it: where there are many arguments, half of the time."""
-    return cast("Function", numba.njit(inline="always")(function))
+    """A function that only compiled ones call; written into them, which with many arguments takes half of the time."""
+    return cast("Function", _njit(**_BARE, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def loader(bits: int, *, is_swapped: bool = False, is_signed: bool = True) -> Callable[[Bytes, int], Any]:
@@ -111,9 +109,9 @@ class Compiler:
         """A function for arguments of some types of numba; it lets other threads run meanwhile."""
         if self._kept is not None:
             with contextlib.suppress(OSError, RuntimeError):  # no room for it any more, or the folder is only to be read
-                return cast("Function", numba.njit(arguments, nogil=True, cache=True)(function))
+                return cast("Function", _njit(arguments, nogil=True, cache=True, **_BARE)(function))
             self._kept = None
-        return cast("Function", numba.njit(arguments, nogil=True)(function))
+        return cast("Function", _njit(arguments, nogil=True, **_BARE)(function))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         _numba.CACHE_DIR = self._before

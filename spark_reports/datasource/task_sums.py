@@ -87,6 +87,7 @@ class TaskSums:
         self._groups: Int64s = np.empty((GROUPS_MAX, _columns_of(len(self._properties))), dtype=np.int64)
         self._pool: Bytes = np.empty(_POOL_BYTES, dtype=np.uint8)
         self._counters: Int64s = np.zeros(kernels.COUNTERS, dtype=np.int64)
+        self._of_record = tuple(np.zeros(size, dtype=np.int64) for size in (kernels.KEYS, _spans_of(len(self._properties))))
 
     def add_log(self, data: Bytes, base_offset: int, start: int, stop: int, store: str) -> int:
         """Add records that lie one behind the other.
@@ -119,7 +120,7 @@ class TaskSums:
         while True:
             start = kernels.add_up(
                 data, base_offset, start, stop, _NO_PLACES if places is None else places, places is not None, first_ms, last_ms,
-                self._by, self._names, self._sought, self._slots, self._groups, self._pool, self._counters,
+                self._by, self._names, self._sought, self._slots, self._groups, self._pool, self._counters, *self._of_record,
             )  # fmt: skip
             if not self._counters[kernels.IS_FULL]:
                 return start
@@ -216,7 +217,12 @@ class TaskSums:
 
 def _columns_of(properties: int) -> int:
     """Columns of the table of groups, for so many properties that are grouped by."""
-    return kernels.TEXTS + 2 * (kernels.PROPERTY_TEXT + properties)
+    return kernels.TEXTS + _spans_of(properties)
+
+
+def _spans_of(properties: int) -> int:
+    """Numbers that tell where the texts of a record are."""
+    return 2 * (kernels.PROPERTY_TEXT + properties)
 
 
 def _measure(name: str, groups: Int64s) -> pa.Array:

@@ -1,4 +1,6 @@
 import shutil
+import sys
+from types import ModuleType
 
 import pytest
 from numba import int64
@@ -10,13 +12,14 @@ SOURCE = "def doubled(number):\n    return 2 * number\n"
 
 
 @pytest.fixture
-def module(tmp_path):
+def module(tmp_path, monkeypatch):
     """A source, and a function that compiles it with a folder: its result for 21, and whether it was loaded."""
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
 
     def made(folder):
-        names = {"__name__": "module"}
+        monkeypatch.setitem(sys.modules, "kept_in_parts", module := ModuleType("kept_in_parts"))  # what is loaded imports it
+        names = vars(module)
         exec(compile(path.read_text(), str(path), "exec"), names)  # numba keeps only what has a file
         with Compiler(path, folder) as compiler:
             doubled = compiler.compiled(names["doubled"], int64)

@@ -1,6 +1,7 @@
 """Compiled code against a reader that takes one record after the other apart in Python."""
 
 import struct
+import sys
 from collections import defaultdict
 
 import numpy as np
@@ -201,6 +202,7 @@ def test_records_that_lie_anywhere_are_added_by_their_places(queue):
     reached = kernels.add_up(
         np.frombuffer(data, dtype=np.uint8), kernels.NO_NAME, 0, 1, places, True, -1, 1, kernels.BY_QUEUE, names,
         np.zeros((0, 3), dtype=np.int64), slots, groups, np.zeros(8, dtype=np.uint8), counters,
+        np.zeros(kernels.KEYS, dtype=np.int64), np.zeros(2 * kernels.PROPERTY_TEXT, dtype=np.int64),
     )  # fmt: skip
     assert (reached, counters[kernels.GROUPS], groups[0, kernels.QUEUE]) == (1, 1, queue)
 
@@ -213,5 +215,15 @@ def test_where_there_is_no_room_for_a_group_its_record_waits():
     reached = kernels.add_up(
         np.frombuffer(data, dtype=np.uint8), BASE, 0, len(data), np.zeros(0, dtype=np.int64), False, -1, 1, kernels.BY_QUEUE,
         names, np.zeros((0, 3), dtype=np.int64), slots, groups, np.zeros(8, dtype=np.uint8), counters,
+        np.zeros(kernels.KEYS, dtype=np.int64), np.zeros(2 * kernels.PROPERTY_TEXT, dtype=np.int64),
     )  # fmt: skip
     assert (reached, counters[kernels.IS_FULL], groups[:, kernels.MESSAGES].tolist()) == (3 * sizes, 1, [2, 1])
+
+
+def test_compiled_code_keeps_none_of_the_arrays_it_is_given():
+    data = np.frombuffer(log_of([{}]), dtype=np.uint8).copy()
+    borders = np.zeros(4, dtype=np.int64)
+    held = sys.getrefcount(data), sys.getrefcount(borders)
+    for _ in range(50):
+        kernels.follow(data, BASE, 0, len(data), len(data), 1 << 60, 1, borders)
+    assert (sys.getrefcount(data), sys.getrefcount(borders)) == held
