@@ -25,6 +25,7 @@ from tests.support.remoting_peer import eventually
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BROKER = "broker-a"
+HELD_STILL_S = float(os.environ.get("ORBIT_HELD_STILL_S", "60"))
 MESSAGES = 6_000
 BODY = b"x" * 400
 
@@ -114,6 +115,7 @@ def test_what_is_watched_is_marked_while_it_is_away_and_comes_back(real):
     asyncio.run(scenario())
 
 
+@pytest.mark.timeout(round(HELD_STILL_S) + 900)
 def test_watching_an_idle_cluster_moves_nothing(real):
     async def scenario():
         async with attached(real.name_server, WatchSettings()) as cluster:
@@ -123,7 +125,7 @@ def test_watching_an_idle_cluster_moves_nothing(real):
             cluster.sampling.start()
             async with asking(cluster) as queries:
                 await look_at_everything(queries)
-                await asyncio.sleep(float(os.environ.get("ORBIT_HELD_STILL_S", "60")))
+                await asyncio.sleep(HELD_STILL_S)
                 await look_at_everything(queries)
             assert not cluster.figures.faults()
             assert await picture_of(cluster, BROKER) == before
