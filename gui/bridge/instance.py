@@ -7,14 +7,13 @@ the system has no such sockets every start opens a window. What comes over the s
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 import stat
 from pathlib import Path
 
 import platformdirs
-from PySide6.QtCore import QObject, QSocketNotifier, Signal
+from PySide6.QtCore import QCryptographicHash, QObject, QSocketNotifier, Signal
 
 from gui.links import LINK_CHARACTERS_MAX
 
@@ -27,7 +26,8 @@ _DIGITS = 16
 
 def socket_path(place: str) -> Path:
     """Where the window of a cluster listens."""
-    digest = hashlib.sha256(place.encode()).hexdigest()[:_DIGITS]
+    # Qt's, which is loaded: Python's would take its share of the time to the first frame.
+    digest = QCryptographicHash.hash(place.encode(), QCryptographicHash.Algorithm.Sha256).toHex().toStdString()[:_DIGITS]
     return platformdirs.user_runtime_path("orbit", appauthor=False) / f"window-{digest}.sock"
 
 
