@@ -51,6 +51,7 @@ RESULT_COLUMNS: dict[str, str] = {
     "attempts": "Deliveries after the first.",
     "checks": "How often the broker asked the producer what became of the transactions.",
     "copies": "Records that were found of it.",
+    "extra_copies": "Committed messages beyond the first one of a transaction: consumers got them again.",
     "listed": "How often the key stands in the list.",
     "list_row": "Row of the list in which the key stands; 1 is the first below the heading.",
     "retried": "Retries that were found.",

@@ -68,6 +68,7 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
     "attempts": ("Attempts", Unit.COUNT),
     "checks": ("Checks", Unit.COUNT),
     "copies": ("Copies", Unit.COUNT),
+    "extra_copies": ("Extra copies", Unit.COUNT),
     "listed": ("Listed", Unit.COUNT),
     "list_row": ("Row of the list", Unit.COUNT),
     "retried": ("Retries", Unit.COUNT),

@@ -33,7 +33,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
         "groups": outcomes_by(lives, "group", "topic"),
         "hosts": outcomes_by(lives, "host"),
         "checks": lives.groupBy("checks").count().withColumnRenamed("count", "transactions"),
-        "unfinished": unfinished.limit(OPEN_MAX).drop("store", "decided_ms"),
+        "unfinished": unfinished.limit(OPEN_MAX).drop("store", "decided_ms", "extra_copies"),
     }
 
 
@@ -41,7 +41,7 @@ def result(found: Found) -> ReportResult:
     """Outcomes with their figures."""
     groups = ordered(found["groups"], "-transactions", "group", "topic")
     checks = ordered(found["checks"], "checks")
-    sums = {name: total(groups, name) for name in ("transactions", "checks", *OUTCOMES)}
+    sums = {name: total(groups, name) for name in ("transactions", "checks", "extra_copies", *OUTCOMES)}
     return found.result(
         headlines=(
             Headline(sums["transactions"], Unit.COUNT, "transactions", f"in {found.messages:,} records read"),
@@ -58,8 +58,13 @@ def result(found: Found) -> ReportResult:
             ),
         ),
         tables=(
-            table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks")),
-            table("by_host", "By host", ordered(found["hosts"], "-transactions", "host"), totals=("transactions", *OUTCOMES)),
+            table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks", "extra_copies")),
+            table(
+                "by_host",
+                "By host",
+                ordered(found["hosts"], "-transactions", "host"),
+                totals=("transactions", *OUTCOMES, "checks", "extra_copies"),
+            ),
             table("by_checks", "By number of checks", checks, totals=("transactions",)),
             table(
                 "unfinished",
@@ -75,6 +80,7 @@ def result(found: Found) -> ReportResult:
                 "away, is not told rightly: "
                 "take a range with some room at both ends."
             ),
+            "Brokers of 5.x commit some once more, or give up what they committed: such a transaction is committed, once.",
             "Time to decision runs from the first half record to the commit or rollback, or to the giving up.",
         ),
     )
@@ -89,6 +95,9 @@ def _findings(sums: dict[str, int], groups: pa.Table) -> list[str]:
         ),
         f"The broker asked {number(sums['checks'], 'time')} what had become of them.",
     ]
+    if sums["extra_copies"]:
+        copies = part(sums["extra_copies"], sums["committed"] + sums["extra_copies"])
+        sentences.append(f"{copies} committed messages are copies of one that was committed before: consumers got them again.")
     slowest = max((row for row in rows_of(groups) if row["p99_ms"] is not None), key=lambda row: row["p99_ms"], default=None)
     if slowest:
         sentences.append(

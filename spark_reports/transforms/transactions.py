@@ -27,12 +27,13 @@ def transactions(messages: DataFrame) -> DataFrame:
 
     Returns:
         store, unique_key, group, topic, host (of the producer), keys (separated by spaces), first_time, checks, outcome,
-        decided_ms (first half record to decision; null while undecided).
+        decided_ms (first half record to decision; null while undecided), extra_copies (committed messages beyond the first:
+        brokers of 5.x collect op records, and commit what is decided once more meanwhile).
     """
     halves = messages.where("kind = 'half'").withColumn("id", _identity())
     decided = halves.join(_decisions(messages), ["store", "queue_offset"], "left")
     committed = messages.where("kind = 'committed'").groupBy("store", F.col("prepared_offset").alias("physical_offset"))
-    commits = committed.agg(F.min("store_time").alias("commit_time"))
+    commits = committed.agg(F.min("store_time").alias("commit_time"), F.count("*").alias("copies"))
     decided = decided.join(commits, ["store", "physical_offset"], "left")
     lives = decided.groupBy("store", "id").agg(
         F.min_by("unique_key", "physical_offset").alias("unique_key"),
@@ -45,6 +46,7 @@ def transactions(messages: DataFrame) -> DataFrame:
         F.coalesce(F.max("check_times"), F.lit(0)).alias("checks"),
         F.min("op_time").alias("op_time"),
         F.min("commit_time").alias("commit_time"),
+        F.coalesce(F.sum("copies"), F.lit(0)).alias("copies"),
     )
     discarded = messages.where("kind = 'given_up'").withColumn("id", _identity()).groupBy("store", "id")
     given_up = discarded.agg(F.max("physical_offset").alias("given_up_at"), F.max("store_time").alias("given_up_time"))
@@ -53,16 +55,17 @@ def transactions(messages: DataFrame) -> DataFrame:
     decided_ms = F.unix_millis(decided_time) - F.unix_millis("first_time")
     return lives.select(
         "store", "unique_key", "group", "topic", "host", "keys", "first_time", "checks", "outcome",
-        decided_ms.alias("decided_ms"),
+        decided_ms.alias("decided_ms"), F.greatest(F.col("copies") - 1, F.lit(0)).alias("extra_copies"),
     )  # fmt: skip
 
 
 def outcomes_by(lives: DataFrame, *keys: str) -> DataFrame:
-    """Transactions by some columns: transactions, one count for each outcome, checks, and the spread of the decision time."""
+    """By some columns: transactions, one count for each outcome, checks, extra copies, and the spread of the decision time."""
     return lives.groupBy(*keys).agg(
         F.count("*").alias("transactions"),
         *(F.count(F.when(F.col("outcome") == outcome, 1)).alias(outcome) for outcome in OUTCOMES),
         F.sum("checks").alias("checks"),
+        F.sum("extra_copies").alias("extra_copies"),
         *spread("decided_ms"),
     )
 

@@ -166,8 +166,11 @@ def _transactions(told, result):
     lives = {(one.properties["PGROUP"], one.id) for one in told.of("half")}
     given_up = {(one.properties["PGROUP"], one.id) for one in told.of("given_up")}
     yield len(lives), total(result, "by_group", "transactions")
-    yield len(told.of("committed")), total(result, "by_group", "committed")
-    yield len(given_up), total(result, "by_group", "given_up")
+    committed = {(one.properties["PGROUP"], one.id) for one in told.of("committed")}
+    yield len(committed), total(result, "by_group", "committed")
+    yield len(told.of("committed")) - len(committed), total(result, "by_group", "extra_copies")
+    # A broker of 5.x goes on asking for some that it has committed, and gives them up in the end: consumers have them.
+    yield len(given_up - committed), total(result, "by_group", "given_up")
     checks = defaultdict(int)
     for one in told.of("half"):
         life = (one.properties["PGROUP"], one.id)
