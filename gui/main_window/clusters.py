@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QColor, QIcon, QPixmap
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 
 from gui.connections import ATTACHED, Cluster, own_group
 from gui.operations.secret_desk import SecretDesk
@@ -80,3 +81,11 @@ def settings_group(clusters: Clusters) -> str:
 def cluster_at(clusters: Clusters, name_servers: str) -> Cluster | None:
     """The known connection to some name servers."""
     return next((one for one in clusters.known() if one.kind == ATTACHED and one.address == name_servers), None)
+
+
+def show_cluster(clusters: Clusters, cluster: Cluster) -> None:
+    """Show a cluster here, or with Ctrl held in a window of its own."""
+    if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
+        clusters.open_beside(cluster, "")
+    else:
+        clusters.switch(cluster)

@@ -118,6 +118,12 @@ class FrameCommands:
         """Open the cluster switcher."""
         self._window.tool_bar.cluster_button.click()
 
+    def connect_to_cluster(self) -> None:
+        """Ask for a cluster that runs elsewhere."""
+        from gui.main_window.menus import ask_for_cluster  # noqa: PLC0415  as in show_shortcuts
+
+        ask_for_cluster(self._window.services.clusters, self._window.services.theme, self._window)
+
     def open_store(self) -> None:
         """Ask for the store of another embedded broker."""
         from gui.main_window.menus import ask_for_store  # noqa: PLC0415  as in show_shortcuts

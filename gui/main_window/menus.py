@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QFileDialog, QMenu, QWidget
 
 from gui.connections import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters, attached_cluster, colour_icon
+from gui.main_window.clusters import Clusters, attached_cluster, colour_icon, show_cluster
 from gui.main_window.shortcut_sheet import key_text
 from gui.main_window.window_actions import MENUS
 from gui.operations.actions import Action, ActionRegistry
@@ -61,7 +61,7 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     for place, cluster in enumerate(known):
         text = f"{cluster.name}  {address}".strip() if place == 0 else cluster.name
         tip = cluster.address if place == 0 else tr("{address}; with Ctrl in a window of its own", address=cluster.address)
-        made = _add_choice(menu, text, tip, current=place == 0, run=partial(_show, clusters, cluster))
+        made = _add_choice(menu, text, tip, current=place == 0, run=partial(show_cluster, clusters, cluster))
         made.setIcon(colour_icon(cluster.colour))
     if not known:
         _add_choice(menu, f"{tr(clusters.title)}  {address}".strip(), "", current=True, run=None)
@@ -97,14 +97,6 @@ def _fill_beside(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: Q
     menu.addSeparator()
     attach = menu.addAction(icon("globe", theme.tokens.text_2), tr("Connect to a cluster…"))
     attach.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent, beside=True))
-
-
-def _show(clusters: Clusters, cluster: Cluster) -> None:
-    """Show a cluster here, or with Ctrl held in a window of its own."""
-    if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
-        clusters.open_beside(cluster, "")
-    else:
-        clusters.switch(cluster)
 
 
 def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:

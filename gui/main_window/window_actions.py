@@ -125,8 +125,12 @@ def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
         Action("broker.restart", "Restart the broker", window.restart_broker, "Broker", "arrow-clockwise"),
         Action("broker.switch", "Choose another cluster", commands.choose_cluster, "Broker", "globe", "Ctrl+Shift+K"),
         Action("broker.copy", "Copy between clusters…", commands.copy_between, "Broker", "copy"),
+        Action(
+            "broker.connect", "Connect to a cluster…", commands.connect_to_cluster, "Broker", "share-network",
+            blocked=commands.no_window_beside,
+        ),
         Action("broker.open_store", "Open another store…", commands.open_store, "Broker", "folder-open", "Ctrl+O"),
-    ]
+    ]  # fmt: skip
     if _has_page(window, "topics"):
         new = partial(window.navigate, "topics", create=True)
         made.append(Action("topic.new", "New topic", new, "Topic", "plus", "Ctrl+Shift+N", blocked))

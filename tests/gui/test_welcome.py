@@ -15,6 +15,9 @@ from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
 from gui.bridge.demo import DemoController, DemoPace
+from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.main_window.clusters import Clusters
+from gui.operations.actions import Action
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import CatalogueTranslator, load_catalogue
@@ -289,3 +292,92 @@ def test_the_demo_is_not_played_on_what_runs_elsewhere_or_is_only_looked_at(make
     elsewhere.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
     view.status_changed(SourceStatus.LOST)
     assert (view.headline.text(), view.restart.text()) == ("The connection has ended", "Connect again")
+
+
+# ---- something else than this broker -----------------------------------------------------------------------------------
+
+
+STORES = [Cluster(EMBEDDED, f"/srv/{name}/store") for name in ("here", "shop")]
+RECENT = [STORES[0], Cluster(ATTACHED, "10.0.0.7:9876", title="staging"), STORES[1], *(
+    Cluster(ATTACHED, f"10.0.0.{number}:9876") for number in (8, 9))]  # fmt: skip
+
+
+@pytest.fixture
+def gone_to():
+    return []
+
+
+@pytest.fixture
+def elsewhere(make_view, gone_to):
+    def made(known):
+        clusters = Clusters(
+            known=lambda: known,
+            switch=lambda cluster: gone_to.append(("here", cluster)),
+            open_beside=lambda cluster, link: gone_to.append(("beside", cluster, link)),
+        )
+        return make_view(FakeSource(), clusters=clusters).elsewhere
+
+    return made
+
+
+def test_what_was_shown_before_is_one_click_away(elsewhere, gone_to, qtbot):
+    bar = elsewhere(RECENT)
+    assert [button.text() for button in bar.recent] == ["staging", "shop", "10.0.0.8:9876"]
+    assert [button.accessibleName() for button in bar.recent][:2] == ["Cluster: staging", "Store: shop"]
+    assert bar.more_button.text() == "and 1 more"
+    qtbot.mouseClick(bar.recent[0], Qt.MouseButton.LeftButton)
+    assert gone_to == [("here", RECENT[1])]
+
+
+def test_the_first_start_offers_the_ways_in_and_nothing_that_was_before(elsewhere):
+    bar = elsewhere(RECENT[:1])
+    assert bar.isVisible()
+    assert bar.recent == []
+    assert not bar._recent_row.isVisible()
+    assert [button.text() for button in (bar.connect_button, bar.open_button, bar.look_button)] == [
+        "Connect to a cluster…", "Open another store…", "Open store, read-only…"
+    ]  # fmt: skip
+
+
+def test_a_window_that_has_one_cluster_only_offers_no_other(elsewhere):
+    assert not elsewhere([]).isVisible()
+
+
+@pytest.mark.parametrize(
+    ("button", "action"),
+    [("connect_button", "broker.connect"), ("open_button", "broker.open_store"), ("look_button", "file.look_at_store"),
+     ("more_button", "broker.switch")],
+)  # fmt: skip
+def test_each_way_in_is_the_action_of_the_menus(elsewhere, qtbot, button, action):
+    bar = elsewhere(RECENT)
+    run = []
+    for action_id in ("broker.connect", "broker.open_store", "file.look_at_store", "broker.switch"):
+        bar._actions.add(Action(action_id, "…", partial(run.append, action_id), "Broker"))
+    qtbot.mouseClick(getattr(bar, button), Qt.MouseButton.LeftButton)
+    assert run == [action]
+
+
+def test_a_connection_that_is_made_meanwhile_is_listed_when_the_page_is_shown_again(elsewhere):
+    known = RECENT[:1]
+    bar = elsewhere(known)
+    view = bar.parentWidget()
+    while not isinstance(view, WelcomeView):
+        view = view.parentWidget()
+    view.hide()
+    known.append(RECENT[1])
+    view.show()
+    assert [button.text() for button in bar.recent] == ["staging"]
+
+
+@pytest.mark.parametrize(("height", "logo", "code"), [(1_000, True, 268), (700, False, None)])
+def test_in_a_low_window_the_program_and_the_logo_give_way_before_anything_is_scrolled(elsewhere, qtbot, height, logo, code):
+    bar = elsewhere(RECENT)
+    view = bar.parentWidget()
+    while not isinstance(view, WelcomeView):
+        view = view.parentWidget()
+    view.resize(1_040, height)
+    qtbot.waitUntil(lambda: view._scroll.verticalScrollBar().maximum() == 0)
+    assert view._logo.isVisible() == logo
+    assert 138 <= view.connect_card.code_height <= 268
+    if code is not None:
+        assert view.connect_card.code_height == code

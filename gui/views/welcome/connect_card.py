@@ -17,8 +17,8 @@ from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
 
 COPIED_SHOWN_MS = 1_500
-CODE_HEIGHT = 268
-"""Room for the Java program, 15 lines."""
+CODE_HEIGHT_MIN, CODE_HEIGHT = 138, 268
+"""Room for 7 lines where the window is low, and for the Java program, 15 lines."""
 
 
 class CheckLine(QWidget):
@@ -72,7 +72,7 @@ class ConnectCard(Panel):
             self._tabs.addTab(sample.title)
         self._tabs.currentChanged.connect(self._show_code)
         self.code_view = CodeView(theme)
-        self.code_view.setMinimumHeight(CODE_HEIGHT)
+        self.code_view.setFixedHeight(CODE_HEIGHT)
         self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
         self._waiting = label(role="caption")
         self._show = IconButton(theme, "arrow-right", " ", role="link", on_click=self._show_clicked)
@@ -100,6 +100,15 @@ class ConnectCard(Panel):
         if address != self._address:
             self._address = address
             self._show_code()
+
+    @property
+    def code_height(self) -> int:
+        """Height of the program, px."""
+        return self.code_view.minimumHeight()
+
+    def set_code_height(self, wanted: int) -> None:
+        """Give the program another height, px, within its bounds."""
+        self.code_view.setFixedHeight(min(max(wanted, CODE_HEIGHT_MIN), CODE_HEIGHT))
 
     def set_steps(self, steps: FirstSteps) -> None:
         """Tick what has happened."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
@@ -13,8 +14,9 @@ from gui.theme.icons import logo_pixmap
 from gui.theme.tokens import State, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.welcome.address_bar import AddressBar
-from gui.views.welcome.connect_card import ConnectCard
+from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
 from gui.views.welcome.demo_card import DemoCard
+from gui.views.welcome.elsewhere import ElsewhereBar
 from gui.views.welcome.progress import first_steps
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.containers import ScrolledPart
@@ -24,6 +26,7 @@ from monitoring.state import ClusterState
 
 COLUMN_WIDTH = 1_080
 LOGO_SIZE = 48
+LOGO_ROOM = LOGO_SIZE + 14
 KEY_HEIGHT = 19
 _CENTRE = Qt.AlignmentFlag.AlignHCenter
 
@@ -55,6 +58,7 @@ class WelcomeView(PageView):
         theme = context.theme
         self.header.hide()
         self._stage = ""
+        self._scroll = ScrolledPart()
         self._logo = label()
         self.headline = label(role="hero")
         self.subtitle = label(role="secondary", wrap=True)
@@ -64,6 +68,7 @@ class WelcomeView(PageView):
         self.address = AddressBar(theme)
         self.demo_card = DemoCard(theme, context.demo)
         self.connect_card = ConnectCard(theme)
+        self.elsewhere = ElsewhereBar(theme, context.clusters, context.actions)
         self._commands = IconButton(theme, "command", " ", role="quiet", on_click=self._open_palette)
         self._keys = [label(key, "key") for key in ("Ctrl", "K")]
         for key in self._keys:
@@ -78,6 +83,33 @@ class WelcomeView(PageView):
 
     def open(self, arguments: PageArguments) -> None:  # noqa: ARG002  there is one place only
         self.address.take_focus()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.elsewhere.show_known()
+        self._share_height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_height()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._scroll.widget():
+            self._share_height()
+        return super().eventFilter(watched, event)
+
+    def _share_height(self) -> None:
+        """In a low window lines of the program give way, then the logo, before the page is scrolled."""
+        frame, room = self._scroll.widget(), self._scroll.viewport()
+        lines = frame.layout() if frame is not None else None
+        if lines is None or not self.isVisible():
+            return
+        logo = 0 if self._logo.isHidden() else LOGO_ROOM
+        others = lines.totalHeightForWidth(room.width()) - logo - self.connect_card.code_height
+        left = room.height() - others
+        has_logo = left >= LOGO_ROOM + CODE_HEIGHT_MIN
+        self._logo.setVisible(has_logo)
+        self.connect_card.set_code_height(left - LOGO_ROOM * has_logo)
 
     def state_changed(self, state: ClusterState) -> None:
         self._show_steps(state)
@@ -103,7 +135,7 @@ class WelcomeView(PageView):
         self._logo.setPixmap(logo_pixmap(LOGO_SIZE, tokens.accent, tokens.retry, ratio))
 
     def retranslate(self) -> None:
-        for part in (self.address, self.demo_card, self.connect_card):
+        for part in (self.address, self.demo_card, self.connect_card, self.elsewhere):
             part.retranslate()
         self._commands.setText(tr("Commands"))
         # The other language's own name, so that it is found by those who do not read this one.
@@ -118,13 +150,13 @@ class WelcomeView(PageView):
         lines = QVBoxLayout(middle)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
-        self._logo.setFixedSize(QSize(LOGO_SIZE, LOGO_SIZE))
+        self._logo.setFixedSize(QSize(LOGO_SIZE, LOGO_ROOM))
         for text in (self.subtitle, self.notice):
             text.setAlignment(_CENTRE)
         self.progress.setFixedWidth(320)
         lines.addStretch(2)
+        self._logo.setContentsMargins(0, 0, 0, LOGO_ROOM - LOGO_SIZE)
         lines.addWidget(self._logo, 0, _CENTRE)
-        lines.addSpacing(14)
         lines.addWidget(self.headline, 0, _CENTRE)
         lines.addSpacing(6)
         lines.addWidget(self.subtitle)
@@ -140,19 +172,22 @@ class WelcomeView(PageView):
         cards.setStretch(0, 39)
         cards.setStretch(1, 61)
         lines.addLayout(cards)
-        lines.addSpacing(16)
+        lines.addSpacing(12)
+        lines.addWidget(self.elsewhere)
+        lines.addSpacing(12)
         lines.addLayout(row(1, self._commands, *self._keys, self._language, 1, spacing=10))
         lines.addStretch(3)
         frame = QWidget()
         centred = row(1, middle, 1, spacing=0)
         centred.setStretch(1, 1_000)
         frame.setLayout(centred)
-        scroll = ScrolledPart()
-        scroll.setWidget(frame)
-        self.content.addWidget(scroll, 1)
+        self._scroll.setWidget(frame)
+        frame.installEventFilter(self)
+        self.content.addWidget(self._scroll, 1)
 
     def _show_status(self) -> None:
         source = self.context.source
+        self.elsewhere.show_known()
         starting = source.status is SourceStatus.STARTING
         down = source.status in (SourceStatus.LOST, SourceStatus.STOPPED)
         reads_files = source.ready is not None and not source.ready.runs_broker
