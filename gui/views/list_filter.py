@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.models.row_filter import (
+    Fault,
+    FaultKind,
+    RowField,
+    RowFilter,
+    RowTerm,
+    condition_text,
+    offers,
+    quoted_word,
+    read_row_filter,
+    words_of,
+)
 from gui.models.table import ColumnTableModel
 from gui.text import UNKNOWN, count_text, tr
 from gui.theme.manager import ThemeManager
+from gui.widgets.basic import ElidedLabel, row
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.token_field import TokenField
 
 R = TypeVar("R")
+VALUES_OFFERED_MAX = 12
+"""Of a field, in the menu of conditions; typing finds the others."""
+_FAULTS = {
+    FaultKind.FIELD: "There is no {field} here. There are: {known}.",
+    FaultKind.VALUE: "{field} is compared with a value such as {example}.",
+    FaultKind.OPERATOR: "{field} is a text: write {field}:{example} for a part of it, {field}={example} for the whole.",
+}
 
 
 class ListFilter(QWidget, Generic[R]):
@@ -33,6 +55,7 @@ class ListFilter(QWidget, Generic[R]):
         *,
         accepts: Callable[[R, str], bool],
         text_of: Callable[[R], str],
+        fields: Sequence[RowField[R]] = (),
         parent: QWidget | None = None,
     ) -> None:
         """Create the line.
@@ -43,6 +66,7 @@ class ListFilter(QWidget, Generic[R]):
             choices: Key → English name with ``{count}``.
             accepts: Whether a row passes a choice, by its key; not asked for the first.
             text_of: What is searched of a row; all words must be in it, whatever their case.
+            fields: What else can be asked of a row (`gui.models.row_filter`); empty: words alone are searched.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -50,23 +74,28 @@ class ListFilter(QWidget, Generic[R]):
         self._choices = choices
         self._accepts = accepts
         self._text_of = text_of
-        self._words: list[str] = []
+        self._fields = fields
+        self._read: RowFilter[R] = RowFilter()
         self.is_known = False
         """Whether the rows were read; until then nobody knows how many there are."""
-        self.search = SearchField(theme, " ", "funnel")
+        self.search: SearchField | TokenField = self._token_field(theme) if fields else SearchField(theme, " ", "funnel")
+        self.fault = ElidedLabel(role="warning")
+        self.fault.hide()
         self.choice = SegmentedControl([(key, " ") for key in choices])
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(8)
-        line.addWidget(self.search, 1)
-        line.addWidget(self.choice)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(4)
+        line = row(self.search, self.choice)
+        line.setStretch(0, 1)
+        lines.addLayout(line)
+        lines.addWidget(self.fault)
         self.search.searched.connect(self._searched)
         self.choice.chosen.connect(lambda _key: self.apply())
 
     @property
     def is_active(self) -> bool:
         """Whether some rows may be left out."""
-        return bool(self._words) or self.choice.current != self._all
+        return bool(self._read.terms) or self.choice.current != self._all
 
     @property
     def _all(self) -> str:
@@ -80,14 +109,15 @@ class ListFilter(QWidget, Generic[R]):
     def show_all(self) -> None:
         """Leave nothing out."""
         self.search.clear()
-        self._words = []
+        self._take("")
         self.choice.choose(self._all)
         self.apply()
 
     def focus(self) -> None:
         """Put the focus into the search field."""
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
+        field = self.search.edit if isinstance(self.search, TokenField) else self.search
+        field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        field.selectAll()
 
     def apply(self) -> None:
         """Filter anew, e.g. because what a choice takes has changed."""
@@ -105,14 +135,70 @@ class ListFilter(QWidget, Generic[R]):
         """Say in the field what is searched."""
         self.search.setPlaceholderText(text)
         self.search.setAccessibleName(text)
+        if isinstance(self.search, TokenField):
+            self.search.retranslate()
+        self._show_faults()
+
+    def ask_for(self, field: str, value: str, *, wanted: bool = True) -> None:
+        """Ask for one thing more: a value of a field, or any other one."""
+        assert isinstance(self.search, TokenField)
+        self.search.add(condition_text(field, value, wanted=wanted))
 
     def _searched(self, text: str) -> None:
-        self._words = text.casefold().split()
+        self._take(text)
         self.apply()
 
-    def _passes(self, row: R) -> bool:
+    def _take(self, text: str) -> None:
+        self._read = read_row_filter(text, self._fields, self._text_of) if self._fields else _words_alone(text, self._text_of)
+        self._show_faults()
+
+    def _passes(self, one: R) -> bool:
         key = self.choice.current
-        if key != self._all and not self._accepts(row, key):
-            return False
-        text = self._text_of(row).casefold()
-        return all(word in text for word in self._words)
+        return (key == self._all or self._accepts(one, key)) and self._read.accepts(one)
+
+    # ---- conditions ----------------------------------------------------------------------------------------------------
+
+    def _token_field(self, theme: ThemeManager) -> TokenField:
+        return TokenField(
+            theme,
+            words=words_of,
+            is_condition=self._is_condition,
+            offers=partial(offers, fields=self._fields),
+            menu=self._menu,
+        )
+
+    def _is_condition(self, word: str) -> bool:
+        terms = read_row_filter(word, self._fields, self._text_of).terms
+        return bool(terms) and terms[0].is_condition
+
+    def _menu(self) -> list[tuple[str, list[str]]]:
+        found = []
+        for field in self._fields:
+            words = [f"{field.name}{field.sign}{quoted_word(value)}" for value in field.offered()[:VALUES_OFFERED_MAX]]
+            if words:
+                found.append((field.title, words))
+        return found
+
+    def _show_faults(self) -> None:
+        words = "  ".join(self._fault_words(fault) for fault in self._read.faults)
+        if isinstance(self.search, TokenField):
+            self.search.show_fault(words)
+        self.fault.setText(words)
+        self.fault.setVisible(bool(words))
+
+    def _fault_words(self, fault: Fault) -> str:
+        known = ", ".join(field.name for field in self._fields)
+        return tr(_FAULTS[fault.kind], field=fault.field, known=known, example=fault.example)
+
+
+def _words_alone(text: str, text_of: Callable[[R], str]) -> RowFilter[R]:
+    """All words of a text wherever they stand, with no conditions: a list of settings has names with colons."""
+    wanted = text.casefold().split()
+    if not wanted:
+        return RowFilter()
+
+    def accepts(one: R) -> bool:
+        have = text_of(one).casefold()
+        return all(word in have for word in wanted)
+
+    return RowFilter((RowTerm(text, is_condition=False, accepts=accepts),))

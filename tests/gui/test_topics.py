@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu
 
 from broker_core.api import CreateTopic, RemoteError
 from gui.models.topics import (
@@ -230,22 +231,86 @@ def test_the_model_keeps_qts_rules_through_changes(make_view, qtmodeltester):
     view.state_changed(replace(source.state, topic_put_rate=rates))
     view.model.toggle_section(SYSTEM_TOPICS)
     view.filter.search.setText("pay")
-    view.filter.search.returnPressed.emit()
+    view.filter.search.edit.returnPressed.emit()
     qtmodeltester.check(view.model)
 
 
 def test_the_search_field_filters_by_topic_and_by_group(make_view):
     view = make_view(FakeSource())
     view.filter.search.setText("PAY")
-    view.filter.search.returnPressed.emit()
+    view.filter.search.edit.returnPressed.emit()
     assert names(view) == ["payments", "pay-result"]
     view.filter.search.setText("stock-worker")
-    view.filter.search.returnPressed.emit()
+    view.filter.search.edit.returnPressed.emit()
     assert "inventory-reserve" in names(view)
     view.filter.search.setText("no such thing")
-    view.filter.search.returnPressed.emit()
+    view.filter.search.edit.returnPressed.emit()
     assert names(view) == []
     assert view.grid.placeholder.text == "No topic matches this filter."
+
+
+def search(view, text):
+    view.filter.search.setText(text)
+    view.filter.search.edit.returnPressed.emit()
+    return sorted(name for name in names(view) if not name.startswith("%"))
+
+
+@pytest.fixture
+def typed_view(make_view):
+    """With the types and sizes that the broker told."""
+    view = make_view(FakeSource())
+    view.model.toggle_section(SYSTEM_TOPICS)
+    view.state_changed(fake_state())
+    return view
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("lag>1000", ["payments"]),
+        ("lag:>1000", ["payments"]),
+        ("group:stock-worker", ["inventory-reserve"]),
+        ("idle>1h", ["coupon-grant"]),
+        ("in>300", ["orders", "payments"]),
+        ("queues>=16", ["inventory-reserve"]),
+        ("kept>1m pay", ["payments"]),
+        ("lag<500 -group:order-service group:notify", ["shipment-notify"]),
+    ],
+)
+def test_conditions_ask_for_the_figures_of_the_columns(typed_view, text, found):
+    assert search(typed_view, text) == found
+
+
+def test_a_type_is_asked_for_by_its_word_and_the_menu_of_a_row_adds_it(typed_view):
+    topics = {row.name: row for row in typed_view.model.rows}
+    search(typed_view, "type:retry")
+    assert {name.partition("%")[2].partition("%")[0] for name in names(typed_view)} == {"RETRY"}
+    typed_view.filter.show_all()
+    typed_view._open_menu(topics["%DLQ%stock-worker"], QPoint(10, 10))
+    menu = next(menu for menu in typed_view.findChildren(QMenu) if menu.isVisible())
+    next(action for action in menu.actions() if action.text() == "Without Dead letter").trigger()
+    menu.close()
+    assert [chip.text() for chip in typed_view.filter.search.chips] == ['-type:"Dead letter"']
+    assert not any(name.startswith("%DLQ%") for name in names(typed_view))
+
+
+def test_a_condition_that_cannot_be_read_says_why_and_leaves_the_others_in_force(typed_view):
+    assert search(typed_view, "lagg>7 pay lag>1000") == ["payments"]
+    assert typed_view.filter.fault.isVisible()
+    assert typed_view.filter.fault.whole_text().startswith("There is no lagg here. There are: name, type, ")
+    assert typed_view.filter.search.property("valid") == "false"
+    assert search(typed_view, "pay") == ["pay-result", "payments"]
+    assert not typed_view.filter.fault.isVisible()
+
+
+def test_favourites_stand_first_whatever_is_filtered(typed_view):
+    typed_view.favourites.toggle("user-points")
+    try:
+        search(typed_view, "in>10")
+        assert names(typed_view)[0] == "user-points"
+        assert typed_view.model.section_at(0) == "Favourites"
+    finally:
+        typed_view.favourites.toggle("user-points")
 
 
 def test_quick_filters_count_and_filter(make_view):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
@@ -23,6 +24,7 @@ from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
 from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.new_topic_dialog import NewTopicDialog
+from gui.views.topics.topic_fields import topic_fields, type_words
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
@@ -80,6 +82,7 @@ class TopicsView(PageView):
             FILTER_NAMES,
             accepts=self._is_listed,
             text_of=lambda topic: f"{topic.name} {topic.slowest_group}",
+            fields=topic_fields(sources, lambda: self._state.catalog.groups if self._state is not None else ()),
         )
         self.grid = DataGrid(self.model, theme)
         self.hint = Notice(theme)
@@ -136,7 +139,7 @@ class TopicsView(PageView):
 
     def retranslate(self) -> None:
         self.new_button.setText(tr("New topic"))
-        self.filter.write_hint(tr("Filter by topic or group"))
+        self.filter.write_hint(tr("Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h"))
         self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
         self.detail.retranslate()
         self.filter.write_counts()
@@ -324,6 +327,7 @@ class TopicsView(PageView):
                 tr("Open group {group}", group=topic.slowest_group),
                 lambda: self.context.navigate("consumers", group=topic.slowest_group),
             )
+        self._add_conditions(menu, topic)
         menu.addSeparator()
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(topic.name))
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
@@ -331,3 +335,14 @@ class TopicsView(PageView):
         menu.addSeparator()
         menu.addAction(tr("Delete topic…"), lambda: self.ask_delete(topic))
         menu.popup(at)
+
+    def _add_conditions(self, menu: QMenu, topic: TopicRow) -> None:
+        """What of a topic can be filtered for, or out."""
+        kinds = type_words(self.facts.type_of(topic.name, is_system=topic.is_system))
+        found = [("type", kinds[0], kinds[1])] if kinds else []
+        found += [("group", topic.slowest_group, topic.slowest_group)] if topic.slowest_group else []
+        if found:
+            menu.addSeparator()
+        for field, value, words in found:
+            menu.addAction(tr("Only {what}", what=words), partial(self.filter.ask_for, field, value))
+            menu.addAction(tr("Without {what}", what=words), partial(self.filter.ask_for, field, value, wanted=False))
