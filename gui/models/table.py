@@ -97,6 +97,8 @@ class Column(Generic[R]):
     """Right-aligned, as numbers are."""
     width: int = 0
     """In px; 0: takes the space that is left."""
+    wants: int = 0
+    """Of a column that takes what is left, px: so much before columns that give way are shown; 0: as most."""
     dim: bool = False
     """In the secondary text colour."""
     marks: Callable[[], MarkPattern | None] | None = None

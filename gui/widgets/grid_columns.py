@@ -82,6 +82,14 @@ class GridColumns(QObject):
             self._left_out = frozenset(keys)
             self._show()
 
+    def take_others(self) -> None:
+        """Begin anew after the model got other columns; those that the page leaves out stay left out."""
+        with self._by_us():
+            for place, column in enumerate(self._model.columns):
+                if column.width:
+                    self._view.setColumnWidth(place, column.width)
+        self._show()
+
     def share(self) -> None:
         """Give the columns without a width what the others leave, equally; the last of them takes the rest."""
         columns = self._model.columns
@@ -112,8 +120,9 @@ class GridColumns(QObject):
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         flexible = [column for column in shown if not self._width_of(column)]
         # Where other columns would give way to it, names keep what they want.
-        kept = FLEXIBLE_WIDTH_WANTED if any(column.gives_way for column in shown) else FLEXIBLE_WIDTH_MIN
-        spare = self._view.viewport().width() - sum(map(self._width_of, shown)) - kept * len(flexible)
+        has_order = any(column.gives_way for column in shown)
+        kept = sum((column.wants or FLEXIBLE_WIDTH_WANTED) if has_order else FLEXIBLE_WIDTH_MIN for column in flexible)
+        spare = self._view.viewport().width() - sum(map(self._width_of, shown)) - kept
         for column in shown:
             by = min(wanted.get(column.key, 0) - self._width_of(column), spare)
             if by > 0 and column.width and column.key not in self._widths:
@@ -236,7 +245,7 @@ class GridColumns(QObject):
     def _find_without_room(self) -> frozenset[str]:
         """Columns that give way to the others at the width of now."""
         wanted = [column for column in self._model.columns if column.key not in self._hidden | self._left_out]
-        widths = {column.key: self._width_of(column) or FLEXIBLE_WIDTH_WANTED for column in wanted}
+        widths = {column.key: self._width_of(column) or column.wants or FLEXIBLE_WIDTH_WANTED for column in wanted}
         too_much = sum(widths.values()) - self._view.viewport().width()
         found: set[str] = set()
         for column in sorted(wanted, key=lambda one: -one.gives_way):

@@ -341,15 +341,31 @@ def test_the_columns_are_offered_in_a_menu(view):
     titles = [action.text() for action in menu.actions()]
     assert {"Stored", "Body", "prop.region", "Add a property or a JSON path…", "Remove"} <= set(titles)
     menu.actions()[titles.index("Tag")].trigger()
-    hidden = [
-        column.key for place, column in enumerate(view.search.model.columns) if view.search.grid.view.isColumnHidden(place)
-    ]
-    assert hidden == ["tag"]
+    places = {column.key: place for place, column in enumerate(view.search.model.columns)}
+    assert fields.hidden == {"tag"}
+    assert view.search.grid.view.isColumnHidden(places["tag"])
     menu.close()
     dialog = fields.ask_field()
     dialog.textValueSelected.emit("body.city")
     dialog.close()
     assert view.search.model.fields == ["prop.region", "body.city"]
+
+
+def test_a_body_has_room_before_what_the_pane_says_and_what_gave_way_is_not_hidden_for_good(view, qtbot):
+    grid, fields = view.search.grid, view.search.fields
+    places = {column.key: place for place, column in enumerate(view.search.model.columns)}
+    order = ["body_bytes", "queue_id", "tag", "queue_offset"]
+
+    def left_out():
+        return {key for key, place in places.items() if grid.view.isColumnHidden(place)}
+
+    view.tabs.setCurrentIndex(SEARCH)
+    for width, count in ((1_900, 0), (1_232, 2), (1_000, 4)):
+        view.resize(width, 795)
+        qtbot.waitUntil(lambda count=count: len(left_out()) == count)
+        assert left_out() == set(order[:count])
+        assert grid.view.columnWidth(places["body"]) >= 280
+    assert fields.hidden == set()
 
 
 def test_columns_that_were_kept_and_are_none_any_more_are_left_out(view, show_page, source):

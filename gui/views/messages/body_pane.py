@@ -147,9 +147,9 @@ class BodyPane(QWidget):
         lines.addWidget(self.layers)
         lines.addWidget(self.refusals)
         lines.addWidget(self._views, 1)
-        self.note.setContentsMargins(12, 4, 12, 0)
-        lines.addWidget(self.note)
-        lines.addLayout(row(self.encoding, 1, self.rules_button, margins=(12, 4, 12, 6)))
+        foot = row(self.note, self.encoding, self.rules_button, margins=(12, 4, 12, 6))
+        foot.setStretch(0, 1)
+        lines.addLayout(foot)
 
     def _connect(self) -> None:
         self.switch.chosen.connect(self.choose_view)

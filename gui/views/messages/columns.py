@@ -13,9 +13,15 @@ from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.tokens import State
 
+BODY_WANTS = 280
+"""Px of a body beside the pane: about 36 characters."""
+
 
 def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[MessageRow]]:
-    """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date."""
+    """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date.
+
+    Where there is no room for a body that can be read, what the pane beside says of the selected message goes first.
+    """
     return [
         Column(
             "stored",
@@ -25,7 +31,9 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=112,
         ),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76),
+        Column(
+            "queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76, gives_way=4
+        ),
         Column(
             "offset",
             "Offset",
@@ -33,10 +41,11 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             sort=lambda row: row.queue_offset,
             right=True,
             width=84,
+            gives_way=2,
         ),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=188),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96),
-        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96, gives_way=3),
+        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
         Column(
             "bytes",
             "Bytes",
@@ -44,7 +53,7 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             sort=lambda row: row.body_bytes,
             right=True,
             width=64,
-            gives_way=1,
+            gives_way=5,
         ),
     ]
 
@@ -68,14 +77,15 @@ def hit_columns(
             width=108,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=104, marks=lambda: marks().topic),
-        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76),
-        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88),
+        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76, gives_way=4),
+        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88, gives_way=2),
         Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130,
                marks=lambda: marks().key),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
-               marks=lambda: marks().tag),
-        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body),
-        Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=80),
+               marks=lambda: marks().tag, gives_way=3),
+        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body,
+               wants=BODY_WANTS),
+        Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=80, gives_way=5),
     ]  # fmt: skip
 
 

@@ -47,16 +47,18 @@ class HitFields(QObject):
         self._model = model
         self._grid = grid
         self._columns = columns
+        self.hidden: set[str] = set()
+        """Keys of the columns that the user hid; others may be left out for lack of room."""
         self.button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
 
     def open_columns(self) -> None:
         """Offer the columns, and further ones."""
         menu = QMenu(self.button)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for place, column in enumerate(self._model.columns):
+        for column in self._model.columns:
             action = menu.addAction(tr(column.title))
             action.setCheckable(True)
-            action.setChecked(not self._grid.view.isColumnHidden(place))
+            action.setChecked(column.key not in self.hidden)
             action.toggled.connect(partial(self.show_column, column.key))
         menu.addSeparator()
         menu.addAction(tr("Add a property or a JSON path…"), self.ask_field)
@@ -68,10 +70,8 @@ class HitFields(QObject):
 
     def show_column(self, key: str, shown: bool) -> None:
         """Show or hide a column."""
-        for place, column in enumerate(self._model.columns):
-            if column.key == key:
-                self._grid.view.setColumnHidden(place, not shown)
-        self._grid.share_width()
+        (self.hidden.discard if shown else self.hidden.add)(key)
+        self._grid.columns.leave_out(self.hidden)
         self._keep_columns()
 
     def ask_field(self) -> QInputDialog:
@@ -102,14 +102,10 @@ class HitFields(QObject):
         self._set_fields([one for one in self._model.fields if one != field])
 
     def _set_fields(self, fields: list[str]) -> None:
-        hidden, selected = self._hidden(), self._grid.selected_key
+        selected = self._grid.selected_key
         further = [self._field_column(field) for field in fields]
         self._model.set_columns([*self._columns, *further], fields)
-        for place, column in enumerate(self._model.columns):
-            self._grid.view.setColumnHidden(place, column.key in hidden)
-            if column.width:
-                self._grid.view.setColumnWidth(place, column.width)
-        self._grid.share_width()
+        self._grid.columns.take_others()
         self._grid.select_key(selected)
         self._keep_columns()
 
@@ -120,13 +116,9 @@ class HitFields(QObject):
     def _field_text(self, field: str, hit: MessageRow) -> str:
         return self._model.field_of(hit, field)
 
-    def _hidden(self) -> set[str]:
-        columns = self._model.columns
-        return {column.key for place, column in enumerate(columns) if self._grid.view.isColumnHidden(place)}
-
     def _keep_columns(self) -> None:
         self._settings.setValue(_FIELDS, json.dumps(self._model.fields))
-        self._settings.setValue(_HIDDEN, json.dumps(sorted(self._hidden())))
+        self._settings.setValue(_HIDDEN, json.dumps(sorted(self.hidden)))
 
     def restore(self) -> None:
         """Show the columns that were chosen last."""

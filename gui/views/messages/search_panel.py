@@ -33,7 +33,7 @@ from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
@@ -169,7 +169,6 @@ class SearchPanel(QWidget):
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
         lines.addWidget(self.progress)
-        lines.addWidget(self.hit_times)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
@@ -178,7 +177,12 @@ class SearchPanel(QWidget):
         buttons = (self.export_button, self.replay_button, self.fields.button)
         foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
-        return panel
+        # The histogram stands above the hits alone: so the message beside them has the whole height.
+        parts = column(self.hit_times, panel, spacing=Size.GAP)
+        parts.setStretch(1, 1)
+        table = QWidget()
+        table.setLayout(parts)
+        return table
 
     def _connect(self) -> None:
         if self._has_own_bar:
