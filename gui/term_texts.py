@@ -16,6 +16,11 @@ TERMS: dict[str, Term] = {
     ),
     "settings/Address": Term("The name servers of the connection, or the folder of the store.", Origin.SAVED),
     "store/Address": Term("Where the broker, or the slave that is read in its place, is reached.", Origin.LIVE),
+    "topic/15 min": Term(
+        "What was written to the queue in the last quarter of an hour, whatever time the page shows; gaps are gaps.",
+        Origin.HISTORY,
+        unit="messages/s",
+    ),
     "topic/Address": Term("Where clients reach this broker, as the name server tells them.", Origin.ROUTE),
     "consumers/After": Term(
         "The offset at which the group will go on with this queue; stays: it is left where it is.", Origin.LIVE, unit="offset"
@@ -344,6 +349,9 @@ TERMS: dict[str, Term] = {
     "store/Size": Term("Size of the consume queue files of the topic.", Origin.STORE, unit="bytes"),
     "Stable to": Term("Readers of committed messages get none from this offset on.", Origin.ATOMIC, unit="offset"),
     "alerts/State": Term("Quiet, pending (true, but not for long enough), firing, muted or unknown.", Origin.ALERTS),
+    "dead_letters/Sent to": Term(
+        "Topic, queue and offset of the message that the dead letter was sent again as.", Origin.SAVED
+    ),
     "dead_letters/State": Term(
         "What became of the dead letter: your mark, or what the proof of a resend shows.",
         Origin.LETTERS,

@@ -70,12 +70,13 @@ def _place(index: int, count: int) -> str:
 
 def name_count(field: QSpinBox, one: str, several: str) -> None:
     """Have a field of numbers say what it counts behind its number; both English, with the space before them."""
+    field.valueChanged.connect(lambda _value: write_count(field, one, several))
+    write_count(field, one, several)
 
-    def write(value: int) -> None:
-        field.setSuffix(tr(one) if value == 1 else tr(several))
 
-    field.valueChanged.connect(write)
-    write(field.value())
+def write_count(field: QSpinBox, one: str, several: str) -> None:
+    """Write what a field of numbers counts anew, e.g. in another language; as `name_count`."""
+    field.setSuffix(tr(one) if field.value() == 1 else tr(several))
 
 
 class UnitField(QLineEdit):

@@ -16,6 +16,7 @@ from gui.models.topics import groups_by_topic
 from gui.operations.topic_facts import MEASURED_FOR_MS
 from gui.text import UNKNOWN
 from gui.theme.tokens import State
+from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.topics.columns import FAVOURITES, groups_text
 from gui.views.topics.settings import read_attributes
 from gui.views.topics.topic_view import TABS, TopicView
@@ -378,3 +379,129 @@ def test_favourites_that_cannot_be_read_are_none(tmp_path, kept):
     settings.setValue("topics/favourites", kept)
 
     assert len(Favourites(settings, "topics/favourites")) == 0
+
+
+# ---- the composer beside the queues ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def composing(make_view, qtbot):
+    """The page and its composer, which is made some turns after the page is shown."""
+
+    def made(source, topic="payments"):
+        view = make_view(source, topic)
+        qtbot.waitUntil(lambda: view.queues.composer.made is not None and view.queues.composer.made.isVisible())
+        return view, view.queues.composer.widget
+
+    return made
+
+
+def sent(source):
+    return [arguments[0] for method, arguments in source.asked if method == "send_message"]
+
+
+def test_a_message_is_sent_without_leaving_the_queues(composing, window, qtbot):
+    source = FakeSource()
+    view, composer = composing(source)
+    composer.form.tag.setText("PAID")
+    composer.form.keys.setText("k-1 k-2")
+    composer.form.body.setPlainText('{"n": ${n}}')
+    composer.options.when.setCurrentIndex(1)
+    composer.options.when_text.setText("4")
+    composer.take_focus()
+    qtbot.waitUntil(composer.form.body.hasFocus)
+    qtbot.keyClick(composer.form.body, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    (message,) = sent(source)
+    assert (message.topic, message.body) == ("payments", b'{"n": 1}')
+    assert message.properties == {"TAGS": "PAID", "KEYS": "k-1 k-2", "DELAY": "4"}
+    assert composer.receipt.isVisible()
+    assert view.isVisible()
+    qtbot.mouseClick(composer.show_button, Qt.MouseButton.LeftButton)
+    (page, place) = window.opened[-1]
+    assert (page, place["topic"]) == ("messages", "payments")
+
+
+def test_what_was_entered_stays_and_goes_to_the_topic_that_is_shown(composing):
+    source = FakeSource()
+    view, composer = composing(source)
+    composer.form.body.setPlainText("hello")
+    composer.send_button.click()
+    view.open({"topic": "orders"})
+    assert (composer.subtitle, composer.form.body.toPlainText()) == ("orders", "hello")
+    assert not composer.receipt.isVisible()
+    composer.past.chosen.emit(replace(composer.form.draft, topic="payments", body=b"again"))
+    composer.send_button.click()
+    assert [(message.topic, message.body) for message in sent(source)] == [("payments", b"hello"), ("orders", b"again")]
+
+
+def test_several_are_sent_at_a_rate_and_can_be_stopped(composing, qtbot):
+    source = FakeSource()
+    source.hold = True
+    _view, composer = composing(source)
+    composer.form.body.setPlainText("x")
+    composer.options.count.setValue(500)
+    assert composer.send_button.text() == "Send 500 messages"
+    assert not composer.cancel_button.isVisible()
+    composer.send_button.click()
+    assert composer.cancel_button.isVisible()
+    assert composer.cancel_button.text() == "Stop"
+    composer.cancel_button.click()
+    source.hold = False
+    for pending in list(source.held):
+        pending.release()
+    qtbot.waitUntil(lambda: composer.burst is None)
+    assert 0 < len(sent(source)) < 500
+    assert not composer.cancel_button.isVisible()
+
+
+def test_why_it_cannot_be_sent_stands_beside_the_button(composing):
+    _view, composer = composing(FakeSource())
+    assert composer.reason.whole_text() == ""
+    composer.form.body.setPlainText("${nothing}")
+    assert not composer.send_button.isEnabled()
+    assert "nothing" in composer.reason.whole_text()
+    composer.form.body.setPlainText("${n}")
+    assert composer.reason.whole_text() == ""
+
+
+def test_over_a_read_only_connection_the_composer_says_why_it_sends_nothing(composing):
+    source = FakeSource()
+    source.read_only = True
+    _view, composer = composing(source)
+    composer.form.body.setPlainText("x")
+    assert not composer.send_button.isEnabled()
+    assert "read-only" in composer.send_button.toolTip()
+
+
+def test_the_button_of_the_page_leads_to_the_composer_and_that_to_the_dialog(composing, qtbot):
+    view, composer = composing(FakeSource())
+    view.open({"tab": "route"})
+    qtbot.mouseClick(view.send_button, Qt.MouseButton.LeftButton)
+    assert view.tabs.currentWidget() is view.queues
+    qtbot.waitUntil(composer.form.body.hasFocus)
+    qtbot.mouseClick(composer.whole_button, Qt.MouseButton.LeftButton)
+    (dialog,) = view.findChildren(ComposeDialog)
+    assert dialog.form.draft.topic == "payments"
+    dialog.reject()
+
+
+def test_each_queue_has_the_line_of_its_last_quarter_of_an_hour(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    column = next(column for column in view.queues.model.columns if column.key == "spark")
+    values = column.value(view.queues.model.rows[2])
+    assert len(values) > 10
+    assert all(100 < value < 300 for value in values)
+    spans = {
+        query.to_ms - query.from_ms for method, (query, *_) in source.asked
+        if method == "read_history" and "queue:payments/2.put_rate" in query.names
+    }  # fmt: skip
+    assert any(abs(span - 15 * 60_000) < 2_000 for span in spans)
+
+
+def test_a_queue_without_a_record_has_no_line(make_view):
+    source = FakeSource()
+    source.fail_with = RemoteError("no history is kept")
+    view = make_view(source)
+    column = next(column for column in view.queues.model.columns if column.key == "spark")
+    assert column.value(view.queues.model.rows[2]) is None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
 
 from gui.models.messages import ALL_QUEUES, Draft, json_fault, writable_topics
 from gui.models.queue_window import write_queues
@@ -22,7 +22,7 @@ from gui.widgets.code_view import CodeView, HexView
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
 
-BODY_HEIGHT = 170
+BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 96
 
 
 class ComposeForm(QWidget):
@@ -38,7 +38,13 @@ class ComposeForm(QWidget):
     changed = Signal()
 
     def __init__(
-        self, theme: ThemeManager, state: Callable[[], ClusterState | None], *, is_new: bool, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        state: Callable[[], ClusterState | None],
+        *,
+        is_new: bool,
+        is_narrow: bool = False,
+        parent: QWidget | None = None,
     ) -> None:
         """Create it.
 
@@ -46,6 +52,7 @@ class ComposeForm(QWidget):
             theme: Colours.
             state: Gives topics and queues to choose from, as they are now.
             is_new: Whether the message is a new one, with variables to be filled in.
+            is_narrow: Whether the fields stand side by side; then its owner says the topic (`set_topic`).
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -67,8 +74,11 @@ class ComposeForm(QWidget):
         self.body_note = label(role="caption", wrap=True)
         self.original_button = IconButton(theme, "key", tr("Show and edit the original"), on_click=self.show_original)
         self._bodies = QStackedWidget()
+        self._captions: list[tuple[QLabel, str]] = []
+        self._is_narrow = is_narrow
         self._build()
         self._connect()
+        self.retranslate()
 
     # ---- what is entered -------------------------------------------------------------------------------------------
 
@@ -116,6 +126,11 @@ class ComposeForm(QWidget):
         self._veiled = draft if shown is not None and shown != draft else None
         self._fill(draft if shown is None else shown)
 
+    def set_topic(self, topic: str) -> None:
+        """Send to another topic; everything else stays as it was entered."""
+        if topic != self.topic_text.text():
+            self.topic_text.setText(topic)
+
     def show_original(self) -> None:
         """Show what was hidden, and let it be edited."""
         if self._veiled is not None:
@@ -158,6 +173,30 @@ class ComposeForm(QWidget):
         self._list_queues()
         self.queue.setCurrentIndex(max(self.queue.findData(draft.queue_id), 0))
 
+    def retranslate(self) -> None:
+        """Write all texts anew; what was entered stays."""
+        for shown, text in self._captions:
+            shown.setText(tr(text))
+        self.keys.setPlaceholderText(tr("Keys, apart by spaces") if self._is_narrow else tr("Several keys apart by spaces"))
+        self.tag.setPlaceholderText(tr("Tag") if self._is_narrow else "")
+        self.original_button.setText(tr("Show and edit the original"))
+        names = (
+            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
+            (self.body, "Body"),
+        )  # fmt: skip
+        for widget, name in names:
+            widget.setAccessibleName(tr(name))
+        for place in range(self.queue.count()):
+            self.queue.setItemText(place, _queue_text(self.queue.itemData(place)))
+        self.properties.retranslate()
+        self.options.retranslate()
+
+    def _caption(self, text: str) -> QLabel:
+        """A name before a line; English."""
+        made = label(tr(text), "secondary")
+        self._captions.append((made, text))
+        return made
+
     # ---- words under the body --------------------------------------------------------------------------------------
 
     def show_note(self, files: str, first_text: str) -> None:
@@ -186,19 +225,13 @@ class ComposeForm(QWidget):
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
+        is_narrow = self._is_narrow
         for field in (self.tag, self.keys):
             field.setFont(mono_font())
-        self.keys.setPlaceholderText(tr("Several keys apart by spaces"))
-        names = (
-            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
-            (self.body, "Body"),
-        )  # fmt: skip
-        for widget, name in names:
-            widget.setAccessibleName(tr(name))
         self._bodies.addWidget(self.body)
         self._bodies.addWidget(self.body_bytes)
-        self._bodies.setMinimumHeight(BODY_HEIGHT)
-        self.body_note.setMinimumHeight(2 * self.body_note.sizeHint().height())
+        self._bodies.setMinimumHeight(NARROW_BODY_HEIGHT if is_narrow else BODY_HEIGHT)
+        self.body_note.setMinimumHeight((1 if is_narrow else 2) * self.body_note.sizeHint().height())
         self.body_note.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         bodies = QFrame()
@@ -207,19 +240,44 @@ class ComposeForm(QWidget):
         form = QFormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
+        form.setVerticalSpacing(8 if is_narrow else 10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        where = row(self.topic, self.queue)
-        where.setStretch(0, 1)
-        form.addRow(label(tr("Topic"), "secondary"), where)
-        form.addRow(label(tr("Tag"), "secondary"), self.tag)
-        form.addRow(label(tr("Keys"), "secondary"), self.keys)
-        self.options.add_to(form)
-        form.addRow(label(tr("Properties"), "secondary"), self.properties)
-        form.addRow(label(tr("Body"), "secondary"), bodies)
         note = row(self.body_note, self.original_button)
         note.setStretch(0, 1)
+        if is_narrow:
+            self._fill_narrow(form, bodies, note)
+        else:
+            self._fill_wide(form, bodies, note)
+
+    def _fill_wide(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
+        """A line for each field."""
+        where = row(self.topic, self.queue)
+        where.setStretch(0, 1)
+        form.addRow(self._caption("Topic"), where)
+        form.addRow(self._caption("Tag"), self.tag)
+        form.addRow(self._caption("Keys"), self.keys)
+        self.options.add_to(form)
+        form.addRow(self._caption("Properties"), self.properties)
+        form.addRow(self._caption("Body"), bodies)
         form.addRow("", note)
+
+    def _fill_narrow(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
+        """Short fields side by side, the body in the middle; the topic is known."""
+        for part in (self.topic, self.topic_text):
+            part.setParent(self)
+            part.hide()
+        # In one line: a note of several would have the fields as high as they like to be, and scrolled.
+        self.body_note.setWordWrap(False)
+        self.body_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        names = row(self.tag, self.keys, self.queue)
+        names.setStretch(0, 2)
+        names.setStretch(1, 3)
+        form.addRow(self._caption("Tag, keys"), names)
+        self.options.add_delivery(form)
+        form.addRow(self._caption("Body"), bodies)
+        form.addRow("", note)
+        form.addRow(self._caption("Properties"), self.properties)
+        self.options.add_order_and_repeat(form)
 
     def _connect(self) -> None:
         self.topic_text.textChanged.connect(self._list_queues)
@@ -234,12 +292,15 @@ class ComposeForm(QWidget):
         queues = self.queues
         if [self.queue.itemData(place) for place in range(self.queue.count())] != [ALL_QUEUES, *queues]:
             self.queue.clear()
-            self.queue.addItem(tr("Any queue"), ALL_QUEUES)
-            for queue_id in queues:
-                self.queue.addItem(tr("Queue {queue}", queue=queue_id), queue_id)
+            for queue_id in (ALL_QUEUES, *queues):
+                self.queue.addItem(_queue_text(queue_id), queue_id)
         self.changed.emit()
 
     @property
     def queues(self) -> list[int]:
         """Numbers of the queues of the topic that take messages; empty where that is not known."""
         return write_queues(self._state(), self.topic_text.text().strip())
+
+
+def _queue_text(queue_id: int) -> str:
+    return tr("Any queue") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=queue_id)

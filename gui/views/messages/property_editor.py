@@ -35,6 +35,12 @@ class PropertyEditor(QWidget):
         foot.addStretch(1)
         self._layout.addLayout(foot)
 
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.add_button.setText(tr("Add property"))
+        for line in self._lines:
+            line.retranslate()
+
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """What was entered; lines with neither name nor value are left out."""
         entered = ((line.entered_name, line.value.text()) for line in self._lines)
@@ -74,17 +80,22 @@ class _Line(QWidget):
         super().__init__()
         self.name = QLineEdit(name)
         self.value = QLineEdit(value)
-        for field, text in ((self.name, tr("Name")), (self.value, tr("Value"))):
-            field.setPlaceholderText(text)
-            field.setAccessibleName(text)
+        for field in (self.name, self.value):
             field.setFont(mono_font())
         self.remove = IconButton(theme, "x", tip=tr("Remove property"))
+        self.retranslate()
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(6)
         line.addWidget(self.name, 2)
         line.addWidget(self.value, 3)
         line.addWidget(self.remove)
+
+    def retranslate(self) -> None:
+        for field, text in ((self.name, tr("Name")), (self.value, tr("Value"))):
+            field.setPlaceholderText(text)
+            field.setAccessibleName(text)
+        self.remove.set_tip(tr("Remove property"))
 
     @property
     def entered_name(self) -> str:

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
 
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
 from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import label, row
-from gui.widgets.inputs import name_count
+from gui.widgets.inputs import name_count, write_count
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
 
 FIELD_PADDING = 6
+_COUNTED = (" message", " messages")
+_CHOICE_CHARACTERS = 9
+"""Of a choice in a narrow form; the list shows all of it."""
 
 _WHEN = (
     (When.NOW, "At once", ""),
@@ -49,13 +52,16 @@ class SendOptions(QWidget):
         self.sharding_key = QLineEdit()
         self.when = QComboBox()
         self.when_text = QLineEdit()
-        self.fills = QCheckBox(tr("Fill in variables"))
+        self.fills = QCheckBox()
         self.transaction = QComboBox()
         self.count = QSpinBox()
         self.rate = QSpinBox()
         self.fills.setChecked(fills)
+        self._captions: list[tuple[QLabel, str]] = []
+        self._no_transaction = "None"
         self._build()
         self._when_changed()
+        self.retranslate()
 
     @property
     def fault(self) -> str:
@@ -87,14 +93,57 @@ class SendOptions(QWidget):
         taken = self.properties()
         return tuple(pair for pair in properties if pair not in taken)
 
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for shown, text in self._captions:
+            shown.setText(tr(text))
+        for place, (_when, title, _example) in enumerate(_WHEN):
+            self.when.setItemText(place, tr(title))
+        for place, (end, title) in enumerate(_ENDS):
+            self.transaction.setItemText(place, tr(title if end else self._no_transaction))
+        self.fills.setText(tr("Fill in variables"))
+        self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
+        write_count(self.count, *_COUNTED)
+        self.rate.setSuffix(tr(" per second"))
+        named = (
+            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
+            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
+        )  # fmt: skip
+        for widget, name in named:
+            widget.setAccessibleName(tr(name))
+
+    def _caption(self, text: str) -> QLabel:
+        """A name before a line; English."""
+        made = label(tr(text), "secondary")
+        self._captions.append((made, text))
+        return made
+
     def add_to(self, form: QFormLayout) -> None:
         """Put the lines into the form of the dialog."""
-        form.addRow(label(tr("Sharding key"), "secondary"), self.sharding_key)
+        form.addRow(self._caption("Sharding key"), self.sharding_key)
         later = row(self.when, self.when_text)
         later.setStretch(1, 1)
-        form.addRow(label(tr("Delivery"), "secondary"), later)
-        form.addRow(label(tr("Transaction"), "secondary"), self.transaction)
-        form.addRow(label(tr("Repeat"), "secondary"), row(self.count, self.rate, self.fills, 1))
+        form.addRow(self._caption("Delivery"), later)
+        form.addRow(self._caption("Transaction"), self.transaction)
+        form.addRow(self._caption("Repeat"), row(self.count, self.rate, self.fills, 1))
+
+    def add_delivery(self, form: QFormLayout) -> None:
+        """Put when and how it is delivered into one line of a narrow form."""
+        for choice in (self.when, self.transaction):
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setMinimumContentsLength(_CHOICE_CHARACTERS)
+        self._no_transaction = "No transaction"
+        line = row(self.when, self.when_text, self.transaction)
+        for place, weight in enumerate((3, 3, 4)):
+            line.setStretch(place, weight)
+        form.addRow(self._caption("Delivery"), line)
+
+    def add_order_and_repeat(self, form: QFormLayout) -> None:
+        """Put the other lines into a narrow form."""
+        order = row(self.sharding_key, self.fills)
+        order.setStretch(0, 1)
+        form.addRow(self._caption("Sharding key"), order)
+        form.addRow(self._caption("Repeat"), row(self.count, self.rate, 1))
 
     @property
     def transaction_end(self) -> str:
@@ -126,25 +175,17 @@ class SendOptions(QWidget):
 
     def _build(self) -> None:
         for _when, title, _example in _WHEN:
-            self.when.addItem(tr(title))
+            self.when.addItem(title)
         for end, title in _ENDS:
-            self.transaction.addItem(tr(title), end)
+            self.transaction.addItem(title, end)
         self.transaction.currentIndexChanged.connect(self.changed)
         self.sharding_key.setFont(mono_font())
-        self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
         self.count.setRange(1, BURST_MESSAGES_MAX)
-        name_count(self.count, " message", " messages")
+        name_count(self.count, *_COUNTED)
         self.count.setGroupSeparatorShown(True)
         self.rate.setRange(1, BURST_RATE_MAX)
         self.rate.setValue(100)
-        self.rate.setSuffix(tr(" per second"))
         self.fills.setToolTip(", ".join(VARIABLES))
-        named = (
-            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
-            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
-        )  # fmt: skip
-        for widget, name in named:
-            widget.setAccessibleName(tr(name))
         self.when.currentIndexChanged.connect(self._when_changed)
         self.fills.toggled.connect(self.changed)
         self.count.valueChanged.connect(self._count_changed)

@@ -1,9 +1,12 @@
-"""`QueuesPanel`: the queues of a topic, which of them is written when, and what goes in and out."""
+"""`QueuesPanel`: the queues of a topic, which of them is written when, what goes in and out, and what sends to it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSplitter, QVBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
@@ -18,26 +21,35 @@ from gui.text import percent_text, rate_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.topic_columns import topic_queue_columns
 from gui.widgets.basic import label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
 NO_MEASURE = TopicMeasure({})
+SPARKLINE_MS, SPARKLINE_POINTS = 15 * 60_000, 60
+OVER_TIME_WIDTH_MIN = 320
 
 
 class QueuesPanel(QWidget):
-    """Table above, heat map and chart below.
+    """Table above; below it heat map and chart, and beside them the composer.
 
     Signals:
         queue_wanted: Browse a queue; carries its id.
+        sent_wanted: A message that was sent here is to be shown; carries its topic and `SendReceipt`.
+        composer_wanted: All fields of the composer are wanted, in a dialog.
     """
 
     queue_wanted = Signal(int)
+    sent_wanted = Signal(str, object)
+    composer_wanted = Signal()
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,7 +58,7 @@ class QueuesPanel(QWidget):
         self._now_ms = 0
         self._topic = ""
         self.model: ColumnTableModel[TopicQueueRow] = ColumnTableModel(
-            topic_queue_columns(context.times, lambda: self._now_ms), lambda row: row.queue_id, parent=self
+            topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
         )
         self.grid = DataGrid(self.model, theme)
         self.group = QComboBox()
@@ -57,6 +69,10 @@ class QueuesPanel(QWidget):
         self.heat = HeatMap(theme, context.times, State.DELAYED, rate_text)
         self.scale = HeatScale(theme, State.DELAYED)
         self.rates = HistoryMatrix(context.source, self)
+        self.recent = HistoryMatrix(context.source, self, columns=SPARKLINE_POINTS)
+        """The quarter of an hour of the sparklines, whatever time the page shows."""
+        self.composer: LaterPart[ComposePanel] = LaterPart(self._make_composer)
+        self.composer.setMinimumWidth(WIDTH_MIN)  # already before it is made
         self.chart = TimeChart(
             theme,
             context.times,
@@ -70,6 +86,7 @@ class QueuesPanel(QWidget):
         self._table, self._heat_panel, self._chart_panel = self._panels()
         self._build()
         self.rates.arrived.connect(self._show_heat)
+        self.recent.arrived.connect(self.grid.view.viewport().update)
         self._lines.arrived.connect(self._draw)
         self._marks.arrived.connect(self._draw)
         context.time_range.changed.connect(self._draw)
@@ -87,6 +104,8 @@ class QueuesPanel(QWidget):
         self._measure = measure or NO_MEASURE
         self._topic = topic.name if topic is not None else ""
         self._now_ms = state.taken_ms if state is not None else 0
+        if self.composer.made is not None and self._topic:
+            self.composer.made.set_topic(self._topic)
         self._show_groups()
         self._show_rows()
         self._show_skew()
@@ -101,6 +120,8 @@ class QueuesPanel(QWidget):
         self._group_label.setText(tr("Positions of"))
         self.group.setAccessibleName(tr("Positions of"))
         self.grid.set_empty(tr("This topic has no queues on this broker."))
+        if self.composer.made is not None:
+            self.composer.made.retranslate()
         self.model.all_texts_changed()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
@@ -121,21 +142,34 @@ class QueuesPanel(QWidget):
         return table, heat, chart
 
     def _build(self) -> None:
-        below = QWidget()
-        line = QHBoxLayout(below)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self._heat_panel, 1)
-        line.addWidget(self._chart_panel, 1)
+        over_time = QWidget()
+        over_time.setMinimumWidth(OVER_TIME_WIDTH_MIN)
+        lines = QVBoxLayout(over_time)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(Size.GAP)
+        lines.addWidget(self._heat_panel, 1)
+        lines.addWidget(self._chart_panel, 1)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._table)
-        split.addWidget(below)
+        split.addWidget(PaneSplitter((over_time, self.composer), (600, 588), grows=0))
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
-        split.setSizes([340, 280])
+        split.setSizes([300, 380])
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, Size.GAP, 0, 0)
         lines.addWidget(split)
+
+    # ---- the composer --------------------------------------------------------------------------------------------------
+
+    def _make_composer(self) -> ComposePanel:
+        made = ComposePanel(self._context, self._state, self._topic, self)
+        made.shown_wanted.connect(self.sent_wanted)
+        made.whole_wanted.connect(self.composer_wanted)
+        return made
+
+    def compose(self) -> None:
+        """Put the cursor into the composer."""
+        self.composer.make().take_focus()
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
@@ -191,7 +225,9 @@ class QueuesPanel(QWidget):
             return
         from_ms, to_ms = self._context.time_range.window_ms(self._now_ms)
         ids = sorted(row.queue_id for row in self.model.rows)
-        self.rates.show([f"queue:{self._topic}/{queue_id}.put_rate" for queue_id in ids], from_ms, to_ms)
+        series = [f"queue:{self._topic}/{queue_id}.put_rate" for queue_id in ids]
+        self.rates.show(series, from_ms, to_ms)
+        self.recent.show(series, self._now_ms - SPARKLINE_MS, self._now_ms)
         if not self.rates.matrix.values.size:
             self._show_heat()
         names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
@@ -204,3 +240,14 @@ class QueuesPanel(QWidget):
         ids = sorted(one.queue_id for one in self.model.rows)
         if row < len(ids):
             self.grid.select_key(ids[row])
+
+    def _rates_of(self, row: TopicQueueRow) -> Sequence[float] | None:
+        """What was written to a queue in the last quarter of an hour, messages/s; None: nothing, or not known."""
+        ids = sorted(one.queue_id for one in self.model.rows)[:NAMES_MAX]
+        values = self.recent.matrix.values
+        if row.queue_id not in ids or values.shape[0] != len(ids):
+            return None
+        rates: list[float] = values[ids.index(row.queue_id)].tolist()
+        # From where the record begins: before that there is nothing to draw.
+        begin = next((place for place, rate in enumerate(rates) if not math.isnan(rate)), len(rates))
+        return rates[begin:] if any(rate > 0 for rate in rates) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupRow
 from gui.models.table import CellKind, Column
@@ -12,25 +12,35 @@ from gui.theme.tokens import State
 from gui.views.topics.detail import permission_text
 
 
-def topic_queue_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[TopicQueueRow]]:
-    """Columns of the queue table. ``now_ms`` is the broker's clock, to leave out today's date."""
+def topic_queue_columns(
+    times: TimeZoneChoice, now_ms: Callable[[], int], rates: Callable[[TopicQueueRow], Sequence[float] | None]
+) -> list[Column[TopicQueueRow]]:
+    """Columns of the queue table.
+
+    Args:
+        times: Zone of the times.
+        now_ms: The broker's clock, to leave out today's date.
+        rates: The sparkline of a queue, None for nothing written.
+    """
     return [
         Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, kind=CellKind.STRONG, right=True,
                width=76),
         Column("min", "Min offset", lambda row: count_text(row.min_offset), sort=lambda row: _known(row.min_offset), right=True,
-               width=96),
+               width=96, gives_way=4),
         Column("max", "Max offset", lambda row: count_text(row.max_offset), sort=lambda row: _known(row.max_offset), right=True,
                width=100),
         Column("messages", "Messages", lambda row: count_text(row.messages), sort=lambda row: _known(row.messages), right=True,
-               width=96),
+               width=96, gives_way=1),
         Column("span", "Retained span", lambda row: duration_text(row.span_ms), sort=lambda row: _known(row.span_ms),
                tip=lambda row: tr("Oldest message {oldest}, newest {newest}", oldest=times.full(row.oldest_ms),
                                   newest=times.full(row.last_store_ms)),
-               right=True, width=108),
+               right=True, width=108, gives_way=3),
         Column("disk", "On disk", lambda row: f"≈ {bytes_text(row.bytes)}" if row.is_estimate else bytes_text(row.bytes),
-               sort=lambda row: _known(row.bytes), right=True, width=96),
+               sort=lambda row: _known(row.bytes), right=True, width=96, gives_way=5),
         Column("in", "In /s", lambda row: rate_number(row.put_rate), sort=lambda row: row.put_rate, kind=CellKind.STRONG,
                right=True, width=72),
+        Column("spark", "15 min", lambda row: tr("no writes") if row.put_rate == 0 else rate_number(row.put_rate),
+               sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE, value=rates, width=84, gives_way=2),
         Column("group", "Group offset", lambda row: count_text(row.group_offset), sort=lambda row: _known(row.group_offset),
                right=True, width=104),
         Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, right=True, width=76),

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
+from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError, SendReceipt
 from gui.models.consumers import GroupRow, group_health, group_rows
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
@@ -128,7 +128,7 @@ class TopicView(PageView):
     def retranslate(self) -> None:
         self.back_button.setText(tr("All topics"))
         self.messages_button.setText(tr("Browse messages"))
-        self.send_button.setText(tr("Send message…"))
+        self.send_button.setText(tr("Send message"))
         self.more_button.setToolTip(tr("More actions"))
         self.more_button.setAccessibleName(tr("More actions"))
         self.consumer_grid.set_empty(tr("No group has a position on this topic."))
@@ -173,7 +173,11 @@ class TopicView(PageView):
         self.context.navigate("topics")
 
     def _send_clicked(self) -> None:
-        self.ask_send()
+        self.tabs.setCurrentIndex(TABS.index("queues"))
+        self.queues.compose()
+
+    def _show_sent(self, topic: str, receipt: SendReceipt) -> None:
+        self.context.navigate("messages", topic=topic, queue=receipt.queue_id, offset=receipt.queue_offset)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -198,6 +202,8 @@ class TopicView(PageView):
         self.favourites.changed.connect(self._show_header)
         self.tabs.currentChanged.connect(lambda _tab: self._show())
         self.queues.queue_wanted.connect(self.show_messages)
+        self.queues.sent_wanted.connect(self._show_sent)
+        self.queues.composer_wanted.connect(self.ask_send)
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)
         undo = QShortcut(

@@ -1,0 +1,97 @@
+"""`ComposePanel`: sends messages to one topic from beside its figures."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QWidget
+
+from gui.text import tr
+from gui.views.messages.composing import Composing
+from gui.views.page import PageContext
+from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+WIDTH_MIN = 500
+
+
+class ComposePanel(Composing, Panel):
+    """The composer without a dialog: what was entered stays when another topic is shown.
+
+    Args:
+        context: Of the page.
+        state: Topics and queues until the source knows any.
+        topic: Which it sends to.
+        page: Whose window says whether the cluster is one of production.
+
+    Signals: those of `Composing`, and
+        whole_wanted: All fields are wanted at once, in a dialog.
+    """
+
+    sent = Signal(str, object)
+    shown_wanted = Signal(str, object)
+    stored_several = Signal(str, int)
+    whole_wanted = Signal()
+
+    def __init__(self, context: PageContext, state: ClusterState | None, topic: str, page: QWidget) -> None:
+        Panel.__init__(self, " ")
+        self.setMinimumWidth(WIDTH_MIN)
+        self._prepare(
+            context.source, context.theme, state, topic=topic, settings=context.settings, asked_for=page, is_narrow=True
+        )
+        self.whole_button = IconButton(context.theme, "arrow-square-out", tip=" ", on_click=self.whole_wanted.emit)
+        self.reason = ElidedLabel(role="warning")
+        self._topic = topic
+        self._build()
+        self._begin()
+        # A message of the history goes to the topic that is shown, too.
+        self.past.chosen.connect(lambda _draft: self.form.set_topic(self._topic))
+        self.import_button.hide()
+        self.cancel_button.hide()
+        self.retranslate()
+
+    def set_topic(self, topic: str) -> None:
+        """Send to another topic; what was told of the one before goes."""
+        if topic != self._topic:
+            self._topic = topic
+            for told in (self.receipt, self.error, self.show_button, self.copy_button):
+                told.hide()
+            self.form.set_topic(topic)
+            self.set_subtitle(topic)
+
+    def take_focus(self) -> None:
+        """Put the cursor into the body."""
+        self.form.body.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def retranslate(self) -> None:
+        """Write all texts anew but for what was told of a send; dialogs keep the language in which they were opened."""
+        self.form.retranslate()
+        self.history.setText(tr("History"))
+        self.copy_as.setText(tr("Copy as"))
+        self.show_button.setText(tr("Show message"))
+        self.copy_button.setText(tr("Copy ID"))
+        self._check()
+        self.set_title(tr("Send message"), self._topic)
+        self.whole_button.set_tip(tr("All fields in a window"))
+
+    def _build(self) -> None:
+        for button in (self.history, self.copy_as, self.whole_button):
+            self.add_action(button)
+        lines = self.content
+        lines.addWidget(self.fields, 1)
+        for part in (self.effect, self.production, self.progress, self.error):
+            lines.addWidget(part)
+        told = row(self.receipt, self.show_button, self.copy_button)
+        told.setStretch(0, 1)
+        lines.addLayout(told)
+        foot = row(self.reason, self.import_button, self.cancel_button, self.send_button)
+        foot.setStretch(0, 1)
+        lines.addLayout(foot)
+
+    def _check(self) -> None:
+        super()._check()
+        draft = self.form.draft
+        is_begun = bool(draft.body or draft.tag or draft.keys or draft.properties)
+        self.reason.setText(self._fault() if is_begun else "")
+        # There is nothing to close; a burst is what can be stopped.
+        self.cancel_button.setVisible(self.burst is not None)

@@ -1,0 +1,373 @@
+"""`Composing`: what sends a new message, or a stored one again, wherever it is entered: in a dialog or beside a table."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+
+from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
+from gui.connections import group_of_source
+from gui.models.compose import DraftTemplate, in_its_queue
+from gui.models.messages import (
+    ALL_QUEUES,
+    Draft,
+    draft_fault,
+    dropped_properties,
+    masked_draft,
+    message_to_send,
+    resend_draft,
+)
+from gui.models.queue_window import own_queue, write_queues
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import State
+from gui.views.action_dialog import cannot_reason, read_only_reason
+from gui.views.messages.audience import Audience
+from gui.views.messages.burst import Burst
+from gui.views.messages.compose_form import ComposeForm
+from gui.views.messages.fields_room import FieldsRoom
+from gui.views.messages.message_import import MessageImport
+from gui.views.messages.past_drafts import PastDrafts
+from gui.widgets.basic import IconButton, label
+from gui.widgets.notice import Notice
+from gui.widgets.production_bar import ProductionField
+from gui.widgets.progress_line import ProgressLine
+from monitoring.compose.code import LANGUAGES
+from monitoring.compose.template import Moment, Template, TemplateError
+from monitoring.payload.listed import NO_MASK, ListMask
+from monitoring.sources.base import ClusterSource
+from monitoring.state import ClusterState
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import SignalInstance
+
+    _Widget = QWidget
+else:
+    _Widget = object  # what stands before a class of Qt among the bases of another may be no widget itself
+
+_ENDED = {
+    "commit": "Half message stored, and committed: consumers get it.",
+    "rollback": "Half message stored, and rolled back: nobody gets it.",
+    "unknown": "Half message stored and left undecided: the Transactions page shows it.",
+}
+
+
+class Composing(_Widget):
+    """Fields, checks, sends and receipts. Who has it as a base places its widgets, and has its signals.
+
+    Signals, of the class that has it as a base:
+        sent: The broker stored the message; carries its topic and `SendReceipt`.
+        shown_wanted: The stored message is to be shown; carries the same.
+        stored_several: A burst is over; carries its topic and how many messages the broker stored.
+    """
+
+    if TYPE_CHECKING:
+        sent: SignalInstance
+        shown_wanted: SignalInstance
+        stored_several: SignalInstance
+
+    def _prepare(
+        self,
+        source: ClusterSource,
+        theme: ThemeManager,
+        state: ClusterState | None,
+        *,
+        topic: str = "",
+        resent: MessageDetail | None = None,
+        mask: ListMask = NO_MASK,
+        settings: QSettings | None = None,
+        asked_for: QWidget | None = None,
+        is_narrow: bool = False,
+    ) -> None:
+        """Make the widgets; to be called once, before they are placed and `_begin` is called.
+
+        The arguments are those of `ComposeDialog`; ``asked_for`` is what of a window it is opened over, or stands in, and
+        ``is_narrow`` has the fields side by side, without the topic.
+        """
+        self._source = source
+        self._first_state = state
+        self._resent = resent
+        self._query: LatestQuery[SendReceipt] = LatestQuery(self)
+        self._receipt: tuple[str, SendReceipt] | None = None
+        self._chance = random.Random()
+        self.form = ComposeForm(theme, self._state, is_new=resent is None, is_narrow=is_narrow)
+        self.fields = FieldsRoom(self.form)
+        self.options = self.form.options
+        self.imports = MessageImport(self._import_template, self)
+        self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
+        self.burst: Burst | None = None
+        self.progress = ProgressLine(theme)
+        self.copy_as = IconButton(theme, "code", tr("Copy as"), caret=True)
+        self.history = IconButton(theme, "clock", tr("History"), caret=True)
+        self.effect = Notice(theme)
+        self.error = label(role="critical", wrap=True, selectable=True)
+        self.receipt = label(role="healthy", wrap=True, selectable=True)
+        self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send)
+        self.show_button = QPushButton(tr("Show message"))
+        self.copy_button = QPushButton(tr("Copy ID"))
+        self.cancel_button = QPushButton(tr("Cancel"))
+        self.production = ProductionField(asked_for)
+        self.past = PastDrafts(settings if resent is None else None, self, group=group_of_source(source))
+        self._audience = Audience(source, self)
+        self._keeps = settings is not None and resent is None
+        self._first = Draft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent)
+        self._mask = mask
+
+    def _begin(self) -> None:
+        """Fill in the message; to be called once, when all widgets are placed: one without a parent would be a window."""
+        self._prepare_parts()
+        self._connect()
+        source = self._source
+        self.options.forbid(
+            timers=cannot_reason(source, Ability.TIMERS), transactions=cannot_reason(source, Ability.SEND_IN_TRANSACTION)
+        )
+        self.form.fill(self._first, None if self._resent is None else masked_draft(self._first, self._mask))
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _prepare_parts(self) -> None:
+        for widget in (self.progress, self.error, self.receipt, self.show_button, self.copy_button):
+            widget.hide()
+        self.import_button.setVisible(self._resent is None)
+        self._languages = QMenu(self)
+        for language in LANGUAGES:
+            self._languages.addAction(language).triggered.connect(lambda _checked=False, name=language: self.copy_code(name))
+        self.copy_as.setMenu(self._languages)
+        self.history.setMenu(self.past)
+        self.history.setVisible(self._keeps)
+
+    def _write_verb(self) -> None:
+        count = len(self.imports.messages) or self.options.count.value()
+        self.import_button.setText(tr("Without the files") if self._has_import else tr("Import…"))
+        if count > 1:
+            self.send_button.setText(tr("Send {count} messages", count=count_text(count)))
+        elif self._receipt is not None:
+            self.send_button.setText(tr("Send again"))
+        else:
+            self.send_button.setText(tr("Send message") if self._resent is None else tr("Resend 1 message"))
+
+    def _connect(self) -> None:
+        self.form.changed.connect(self._check)
+        self.production.changed.connect(self._check)
+        self.past.chosen.connect(self.form.fill)
+        self._audience.changed.connect(self._show_effect)
+        self.imports.changed.connect(self._imports_changed)
+        self.cancel_button.clicked.connect(self._cancel_clicked)
+        self.show_button.clicked.connect(self._show_sent)
+        self.copy_button.clicked.connect(self._copy_id)
+        for button in (self.cancel_button, self.show_button, self.copy_button, self.send_button):
+            button.setAutoDefault(False)
+        for keys in ("Ctrl+Return", "Ctrl+Enter"):
+            shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(self._send)
+
+    # ---- checks ----------------------------------------------------------------------------------------------------
+
+    def _state(self) -> ClusterState | None:
+        """Topics and queues of now: the first message may have made its topic."""
+        return self._source.state or self._first_state
+
+    def _check(self) -> None:
+        fault, refusal = self._fault(), read_only_reason(self._source) or self.production.fault
+        self.send_button.setEnabled(not fault and not refusal and not self._is_sending)
+        self.send_button.setToolTip(refusal or fault or tr("Ctrl+Enter"))
+        self.copy_as.setEnabled(not fault)
+        self._write_verb()
+        self.form.show_note(self.imports.words, self._first_text())
+        self._show_effect()
+
+    def _refusal(self) -> str:
+        """Why this cluster cannot take a message like this; empty where it can."""
+        asked = ((self.options.transaction_end, Ability.SEND_IN_TRANSACTION), (self.options.is_timer, Ability.TIMERS))
+        reasons = (cannot_reason(self._source, ability) for is_asked, ability in asked if is_asked)
+        return next(filter(None, reasons), "")
+
+    @property
+    def _is_sending(self) -> bool:
+        return self._query.waiting or self.burst is not None
+
+    def _fault(self) -> str:
+        """Why it cannot be sent; empty when it can."""
+        if self._has_import or self.imports.is_reading:
+            return self.imports.fault or (tr("The files are being read.") if self.imports.is_reading else self.options.fault)
+        fault = draft_fault(self.form.draft)
+        if fault is not None or self.options.fault:
+            return tr(fault.value) if fault is not None else self.options.fault
+        refusal = self._refusal()
+        if refusal:
+            return refusal
+        try:
+            self._template()
+        except TemplateError as error:
+            return error.message
+        return ""
+
+    def _template(self, draft: Draft | None = None) -> DraftTemplate:
+        fills = self.options.fills.isChecked()
+        return DraftTemplate(draft or self.form.draft, queues=self.form.queues, fills=fills)
+
+    def _message(self, template: DraftTemplate, number: int) -> SendMessage:
+        message = template.message(Moment(number, time.time_ns() // 1_000_000, self._chance))
+        return replace(message, transaction=self.options.transaction_end)
+
+    # ---- files -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_import(self) -> bool:
+        """Whether files were chosen, also such as cannot be sent."""
+        return bool(self.imports.messages or self.imports.fault)
+
+    def _import_clicked(self) -> None:
+        if self._has_import:
+            self.imports.forget()
+        else:
+            self.imports.ask_files()
+
+    def _import_template(self) -> SendMessage:
+        """What whole files are sent as: what is entered, without its body."""
+        return message_to_send(replace(self.form.draft, body=b""))
+
+    def _imports_changed(self) -> None:
+        self.form.set_for_files(has_files=bool(self.imports.messages))
+        self.error.setText(self.imports.fault)
+        self.error.setVisible(bool(self.imports.fault))
+        self._check()
+
+    def _import_message(self, number: int) -> SendMessage:
+        message = self.imports.messages[number - 1]
+        queues = write_queues(self._state(), message.topic)
+        return replace(in_its_queue(message, queues), transaction=self.options.transaction_end)
+
+    def _first_text(self) -> str:
+        """Text of the body as the first message will have it; as it was written where that cannot be told."""
+        text = self.form.body.toPlainText()
+        if self.form.is_bytes or not self.options.fills.isChecked():
+            return text
+        try:
+            return Template(text).fill(Moment(1, time.time_ns() // 1_000_000, self._chance))
+        except TemplateError:
+            return text
+
+    def copy_code(self, language: str) -> None:
+        """Put a program that sends the message on the clipboard; variables are filled in, and what is hidden here stays so."""
+        ready = self._source.ready
+        if ready is not None and not self._fault():
+            message = self._message(self._template(self.form.shown_draft), 1)
+            broker, queue_id = own_queue(self._state(), message.queue_id, ready.broker_name)
+            code = LANGUAGES[language](replace(message, queue_id=queue_id), ready.name_server, broker)
+            QGuiApplication.clipboard().setText(code)
+
+    def _show_effect(self) -> None:
+        if self._resent is None:
+            self.effect.set("")
+            return
+        draft = self.form.draft
+        stays = draft.body == self._resent.body
+        facts = [
+            tr("The stored message stays where it is; groups that consume {topic} get one more.", topic=draft.topic),
+            tr("Body unchanged.") if stays else tr("Body edited."),
+            *([tr("The original is sent, also what is masked.")] if self.form.is_veiled else []),
+            tr("A new unique ID is given."),
+        ]
+        dropped = dropped_properties(self._resent)
+        if dropped:
+            facts.append(tr("Not sent again: {names}.", names=", ".join(dropped)))
+        self._audience.look(draft.topic, self._state())
+        warning = self._audience.words(message_to_send(draft))
+        state = State.WARNING if warning else State.INFO
+        set_role(self.effect, "warning" if warning else "info")
+        self.effect.set(tr("Sends 1 message to {topic}", topic=draft.topic), " ".join(filter(None, (warning, *facts))), state)
+
+    # ---- send ------------------------------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        if self._fault() or read_only_reason(self._source) or self.production.fault or self._is_sending:
+            return
+        self.error.hide()
+        self.receipt.hide()
+        if self.imports.messages:
+            self._send_burst(self._import_message, len(self.imports.messages), self.imports.messages[0].topic)
+            return
+        template, topic = self._template(), self.form.draft.topic
+        self.past.keep(self.form.draft)
+        if self.options.count.value() > 1:
+            self._send_burst(partial(self._message, template), self.options.count.value(), topic)
+            return
+        message = self._message(template, 1)
+        pending = self._source.send_message(message)
+        self._query.ask(pending, lambda receipt: self._stored(topic, receipt, message.transaction), self._refused)
+        self._check()
+
+    def _send_burst(self, make: Callable[[int], SendMessage], count: int, topic: str) -> None:
+        burst = Burst(self._source, make, count=count, rate=self.options.rate.value(), parent=self)
+        burst.progressed.connect(lambda stored: self._show_progress(stored, count))
+        burst.finished.connect(lambda stored, error: self._burst_over(topic, stored, count, error))
+        self.burst = burst
+        self.cancel_button.setText(tr("Stop"))
+        self.progress.show()
+        self._check()
+        burst.start()
+
+    def _show_progress(self, stored: int, count: int) -> None:
+        self.progress.set_share(stored / count)
+        self.receipt.setText(tr("{stored} of {count} stored", stored=count_text(stored), count=count_text(count)))
+        self.receipt.show()
+
+    def _burst_over(self, topic: str, stored: int, count: int, error: OrbitError | None) -> None:
+        assert self.burst is not None
+        self.burst.deleteLater()
+        self.burst = None
+        self._show_progress(stored, count)
+        self.progress.hide()
+        self.cancel_button.setText(tr("Close"))
+        if error is not None:
+            self._refused(error)
+        self._check()
+        if stored:
+            self.stored_several.emit(topic, stored)
+
+    def _cancel_clicked(self) -> None:
+        """Stop a burst, and close when none runs."""
+        if self.burst is not None:
+            self.burst.stop()
+        else:
+            self._close_unsent()
+
+    def _close_unsent(self) -> None:
+        """Nothing more is to be sent from here."""
+
+    def _stored(self, topic: str, receipt: SendReceipt, end: str) -> None:
+        self._receipt = (topic, receipt)
+        place = {"topic": topic, "queue": receipt.queue_id, "offset": count_text(receipt.queue_offset)}
+        text = tr(_ENDED[end]) if end else tr("Stored in {topic}, queue {queue}, offset {offset}", **place)
+        self.receipt.setText(f"{text}\n{receipt.offset_message_id}")
+        for widget in (self.receipt, self.copy_button):
+            widget.show()
+        # The receipt of a transaction names its half message, which no queue of the topic has.
+        self.show_button.setVisible(not end)
+        self.cancel_button.setText(tr("Close"))
+        self._check()
+        self.sent.emit(topic, receipt)
+
+    def _refused(self, error: OrbitError) -> None:
+        self.error.setText(tr("The message was not sent: {reason}", reason=error.message))
+        self.error.show()
+        self._check()
+
+    def _show_sent(self) -> None:
+        if self._receipt is not None:
+            self.shown_wanted.emit(*self._receipt)
+
+    def _copy_id(self) -> None:
+        if self._receipt is not None:
+            QGuiApplication.clipboard().setText(self._receipt[1].offset_message_id)
