@@ -8,6 +8,7 @@ import pytest
 
 from broker_core.api import CloseConnection, WorkerError
 from gui.views.clients.view import NOTES, ClientsView
+from monitoring.admin.connections import Role
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_operations import TAKEN_MS, fake_connections
 from tests.support.fake_source import FakeSource
@@ -99,3 +100,36 @@ def test_a_row_leads_to_its_group(make_view, source, window):
     view = make_view(source)
     view.grid.activated.emit(next(client for client in view.clients.rows if client.group == "notify-sms"))
     assert window.opened == [("consumers", {"group": "notify-sms"})]
+
+
+# ---- who owned which queue ---------------------------------------------------------------------------------------------
+
+
+def test_the_queues_of_the_selected_consumers_group_are_shown_over_time(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
+    assert view.ownership.title == "Who owned which queue: payment-settle"
+    assert view.ownership.subtitle == "1 rebalance, recorded here once a second"
+    picture = view.ownership.strip.picture
+    assert len(picture.rows) == 8
+    assert set(picture.clients) == {"c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.13"}
+    assert len(picture.marks) == 1
+    assert "c1@10.23.4.11" in view.ownership.strip.accessibleDescription()
+
+
+def test_a_producer_owns_nothing_so_the_group_that_was_shown_stays(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
+    producer = next(row for row in view.clients.rows if row.role is Role.PRODUCER)
+    view.grid.select_key(producer.key)
+    assert view.ownership.group == "payment-settle"
+    assert view.detail.title == producer.client_id
+
+
+def test_a_history_that_is_not_read_says_so_beside_the_clients(make_view, source):
+    view = make_view(source)
+    source.fail_with = WorkerError("no history is kept")
+    view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
+    view.ownership.forget()
+    view.state_changed(source.state)
+    assert "no history is kept" in view.ownership.fault.text

@@ -84,7 +84,7 @@ def mix_columns() -> list[Column[MixRow]]:
     return [
         Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG),
         Column("share", "Share", lambda row: f"{row.share:.0%}", sort=lambda row: row.share, kind=CellKind.BAR,
-               value=lambda row: row.share, width=130),
+               value=lambda row: row.share, width=130, gives_way=1),
         Column("count", "Connections", lambda row: str(row.connections), sort=lambda row: row.connections, right=True,
                width=96),
     ]  # fmt: skip

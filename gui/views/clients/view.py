@@ -7,14 +7,14 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import Ability, CloseConnection, ConnectionPage, OrbitError
 from gui.broker_words import broker_text
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.clients.columns import (
     SECTIONS,
@@ -28,8 +28,10 @@ from gui.views.clients.columns import (
 )
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
+from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.beside_row import BesideRow
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -59,7 +61,7 @@ def is_shown(client: ClientRow, key: str) -> bool:
 
 
 class ClientsView(PageView):
-    """Lists clients; below, what they are made of and the selected one."""
+    """Lists clients; below, who owned the queues of a group, what clients are made of, and the selected one."""
 
     page_id = "clients"
     title = "Clients"
@@ -88,12 +90,19 @@ class ClientsView(PageView):
         self.detail = Panel(" ")
         self.facts = KeyValueList()
         self.close_button = IconButton(theme, "x", " ", role="small", on_click=self._close_clicked)
+        self.ownership = OwnershipHistory(context)
+        self._state: ClusterState | None = None
+        self._group = ""
+        """Whose queues are shown."""
+        self._rebalances = -1
         self._build()
         self.filter.changed.connect(self._show_counts)
         self.grid.selected.connect(lambda _client: self._show_selected())
         self.grid.activated.connect(self._open_group)
         self.grid.menu_asked.connect(self._open_menu)
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
+        self.ownership.rebalanced.connect(self._rebalanced)
+        context.time_range.changed.connect(self._show_owned)
         self._list_read = ListRead(context.times)
         self._show_read()
         self.retranslate()
@@ -107,6 +116,8 @@ class ClientsView(PageView):
             self.filter.search_for(client)
 
     def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        self._show_owned()
         step_ms = ASK_MS if len(self.clients.rows) <= MANY else ASK_MANY_MS
         if not 0 <= state.taken_ms - self._asked_ms < step_ms and not self._query.waiting:
             self._asked_ms = state.taken_ms
@@ -193,14 +204,10 @@ class ClientsView(PageView):
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
         self.detail.content.addWidget(self.facts)
-        below = QSplitter(Qt.Orientation.Horizontal)
-        below.addWidget(self.mix_panel)
-        below.addWidget(self.detail)
-        below.setChildrenCollapsible(False)
-        below.setHandleWidth(Size.GAP)
-        below.setSizes([600, 600])
-        below.setFixedHeight(DETAIL_HEIGHT)
-        self.content.addWidget(below)
+        for part, width in ((self.ownership, 380), (self.mix_panel, 240), (self.detail, 320)):
+            part.setFixedHeight(DETAIL_HEIGHT)
+            part.setMinimumWidth(width)
+        self.content.addWidget(BesideRow((self.ownership, 5), (self.mix_panel, 3), (self.detail, 4)))
 
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
@@ -265,6 +272,7 @@ class ClientsView(PageView):
 
     def _show_selected(self) -> None:
         client = self.grid.selected_row
+        self._show_owned()
         cannot = cannot_reason(self.context.source, Ability.CLOSE_CONNECTIONS)
         self.close_button.setEnabled(client is not None and not cannot)
         self.close_button.set_tip(cannot)
@@ -286,6 +294,32 @@ class ClientsView(PageView):
             ]
             + ([(tr("Note"), note_text(client))] if client.note is not Note.NONE else [])
         )
+
+    # ---- who owned which queue -------------------------------------------------------------------------------------------
+
+    def _show_owned(self) -> None:
+        """Show the group of the selected consumer; a producer owns nothing: then the one before stays, at first that of any."""
+        client, state = self.grid.selected_row, self._state
+        if client is not None and client.role is Role.CONSUMER:
+            self._group = client.group
+        elif not self._group:
+            self._group = next((one.group for one in self.clients.rows if one.role is Role.CONSUMER), "")
+        if state is not None and self.isVisible():
+            window = self.context.time_range.window_ms(state.taken_ms)
+            self.ownership.show_group(self._group, *window, is_told=not state.is_from_outside)
+        self._write_owned()
+
+    def _rebalanced(self, total: int) -> None:
+        self._rebalances = total
+        self._write_owned()
+
+    def _write_owned(self) -> None:
+        if not self._group:
+            self.ownership.set_title(tr("Owners of the queues"), tr("choose a consumer to see those of its group"))
+            return
+        count = tr("{count} rebalances", count=count_text(self._rebalances)) if self._rebalances >= 0 else ""
+        words = ", ".join(filter(None, (count, tr("recorded here once a second"))))
+        self.ownership.set_title(tr("Who owned which queue: {group}", group=self._group), words)
 
     # ---- menu ----------------------------------------------------------------------------------------------------------
 

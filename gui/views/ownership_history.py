@@ -1,0 +1,114 @@
+"""`OwnershipHistory`: who owned which queue of a group when, as a picture; the pages of groups and of clients show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+
+from broker_core.api import EventPage, OrbitError, Ownership, ReadEvents, ReadOwnership
+from gui.models.consumers import own_first
+from gui.operations.queries import LatestQuery
+from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipStrip, rows_of
+from gui.text import tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from monitoring.sources.base import SourceStatus
+
+REBALANCE = "members_changed"
+EVENTS_MAX = 200
+REFRESH_MS = 5_000
+NOTHING = Ownership([], [], [], [], [])
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """A change of a group's members."""
+
+    number: int
+    at_ms: int
+    text: str
+
+
+class OwnershipHistory(Panel):
+    """Asks while it is shown: `show_group` is called with each state then. Its owner writes the title.
+
+    Signals:
+        rebalanced: ``rebalances`` are others now, of how many carries the signal; -1: they are on their way.
+    """
+
+    rebalanced = Signal(int)
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._context = context
+        self.group = ""
+        self.rebalances: list[Rebalance] = []
+        self._asked: tuple[str, int] | None = None
+        self._asked_ms = 0
+        self._span = (0, 0)
+        self._query: LatestQuery[Ownership] = LatestQuery(self)
+        self._events_query: LatestQuery[EventPage] = LatestQuery(self)
+        self._is_told = True
+        self._owned = NOTHING
+        self.strip = OwnershipStrip(context.theme, context.times)
+        self.fault = Notice(context.theme)
+        self.fault.set("")
+        self.content.addWidget(self.fault)
+        self.content.addWidget(self.strip, 1)
+
+    def show_group(self, group: str, from_ms: int, to_ms: int, *, is_told: bool = True) -> None:
+        """Show a group over a time, ms since the epoch; ``is_told`` says whether brokers tell who owns a queue."""
+        self._is_told = is_told
+        if group != self.group:
+            self.forget(group)
+        key = (group, to_ms - from_ms)
+        is_due = key != self._asked or not 0 <= to_ms - self._asked_ms < REFRESH_MS
+        if not group or not is_due or self._context.source.status is not SourceStatus.READY:
+            return
+        self._asked, self._asked_ms, self._span = key, to_ms, (max(0, from_ms), to_ms)
+        source = self._context.source
+        self._query.ask(source.read_ownership(ReadOwnership(group, max(0, from_ms), to_ms + 1)), self._take, self._failed)
+        events = ReadEvents(max(0, from_ms), to_ms + 1, EVENTS_MAX, [REBALANCE], group)
+        self._events_query.ask(source.read_events(events), self._take_events, self._failed)
+
+    def forget(self, group: str = "") -> None:
+        """Show nothing until it is read of another group."""
+        self.group = group
+        self._owned, self._asked = NOTHING, None
+        self._query.cancel()
+        self._events_query.cancel()
+        self.rebalances = []
+        self.fault.set("")
+        self.rebalanced.emit(-1)
+        self._draw()
+
+    def _take(self, owned: Ownership) -> None:
+        self._owned = owned
+        left_out = tr("{count} more queues are not shown.", count=owned.left_out)
+        if not self._is_told:
+            left_out = tr("Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.")
+        self.fault.set(left_out if owned.left_out or not self._is_told else "", "", State.INFO)
+        self._draw()
+
+    def _take_events(self, page: EventPage) -> None:
+        told = zip(page.at_ms, page.text, strict=True)
+        self.rebalances = [Rebalance(number, at_ms, text) for number, (at_ms, text) in enumerate(told)]
+        self.rebalanced.emit(page.total)
+        self._draw()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.rebalanced.emit(len(self.rebalances))
+        self.fault.set(tr("The recorded owners were not read"), error.message, State.CRITICAL)
+
+    def _draw(self) -> None:
+        owned = self._owned
+        known = set(zip(owned.topic, owned.queue_id, strict=True))
+        places = sorted(known, key=lambda place: (own_first(place[0]), place))
+        number = {place: line for line, place in enumerate(places)}
+        columns = zip(owned.topic, owned.queue_id, owned.from_ms, owned.to_ms, owned.client, strict=True)
+        stretches = [OwnedStretch(number[topic, queue], first, last, client) for topic, queue, first, last, client in columns]
+        marks = tuple(one.at_ms for one in self.rebalances)
+        self.strip.set_picture(OwnershipPicture(rows_of(places), tuple(stretches), *self._span, marks))
