@@ -21,7 +21,7 @@ RETRY_PREFIX = "%RETRY%"
 FIRST_RETRY_LEVEL = 3
 """Delay level of a group's first retry; each further one takes the next."""
 NOTES_MAX = 5_000
-BODY_CHARACTERS_MAX = 2_000
+BODY_CHARACTERS_MAX = 8_000
 """Of a dead letter's body in the list; the message has all of it."""
 RUNGS_MAX = 200
 RETRIES_DEFAULT = 16
@@ -71,6 +71,8 @@ class DeadLetter:
     """The message that was sent again and then died again; empty for none."""
     properties: Mapping[str, str] = field(repr=False, compare=False)
     """As they are, also what must not be shown: for telling what subscriptions reject."""
+    is_whole: bool = False
+    """Whether ``body`` is all of it, as it is: text in UTF-8, not cut and not masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
 def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
     """A stored dead letter, as far as it may be shown."""
     properties = detail.properties
+    body = mask.beginning(detail.body, BODY_CHARACTERS_MAX)
     return DeadLetter(
         physical_offset=detail.physical_offset,
         offset_message_id=detail.offset_message_id,
@@ -154,9 +157,10 @@ def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
         tag=mask.text(properties.get("TAGS", "")),
         host=detail.born_host,
         tries=detail.reconsume_times,
-        body=mask.beginning(detail.body, BODY_CHARACTERS_MAX),
+        body=body,
         made_from=properties.get(ORIGIN_LINK, ""),
         properties=properties,
+        is_whole=body.encode("utf-8", "surrogatepass") == detail.body,
     )
 
 

@@ -289,11 +289,12 @@ def test_the_filter_looks_at_notes_too(view):
     assert view.letters.shown_rows == []
 
 
-def test_dead_letters_are_sent_to_their_group_with_links(view, source):
+def test_dead_letters_are_sent_to_their_group_with_links(view, source, qtbot):
     select(view, 3, 5)
     dialog = view.ask_resend()
     assert dialog.go.text() == "Resend 2 dead letters"
     dialog.go.click()
+    qtbot.waitUntil(lambda: len(sends(source)) == 2)
     first, second = sends(source)
     assert (first.topic, second.topic) == ("%RETRY%stock-worker", "%RETRY%stock-worker")
     assert sorted((first.properties["RETRY_TOPIC"], second.properties["RETRY_TOPIC"])) == ["inventory-reserve", "orders"]
@@ -303,7 +304,7 @@ def test_dead_letters_are_sent_to_their_group_with_links(view, source):
     assert {letter(view, offset).note.mark for offset in (3, 5)} == {RESENT}
 
 
-def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, source):
+def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, source, qtbot):
     select(view, 3, 5)
     send, count = source.send_message, []
 
@@ -314,12 +315,13 @@ def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, sou
         return FakePending(error=RemoteError("the broker is full"))
 
     source.send_message = send_one
+    view.flow.resend.failures.setValue(1)
     dialog = view.ask_resend()
     target = dialog.findChild(SegmentedControl)
     target.choose("topic")
     target.chosen.emit("topic")
     dialog.go.click()
-    assert "the broker is full" in dialog.error.text
+    qtbot.waitUntil(lambda: "the broker is full" in dialog.error.text)
     assert sorted(message.topic for message in count) == ["inventory-reserve", "orders"]
     assert sorted(letter(view, offset).note.mark for offset in (3, 5)) == ["new", RESENT]
     dialog.cancel.click()

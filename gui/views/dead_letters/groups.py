@@ -16,7 +16,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from monitoring.dead_letters import GroupFigures
 
-HEIGHT = 196
+HEIGHT = 154
 
 
 class GroupsPanel(Panel):

@@ -1,62 +1,47 @@
-"""Sending dead letters again: the dialog, and the sends one after another."""
+"""Sending dead letters again: the dialog that says what that does and carries it out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from broker_core.api import Members, MessageDetail, OrbitError, Rejection, SendReceipt, Wanted, rejection, resent_properties
-from gui.operations.in_turn import InTurn
+from broker_core.api import Members, OrbitError, Rejection, Wanted, rejection, resent_properties
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.dead_letters.edit_side import PART_NAMES
+from gui.views.dead_letters.paced import Done, PacedResend, Sent
+from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
-from monitoring.dead_letters import DeadLetter, resend_of
-from monitoring.sources.base import ClusterSource, Pending
+from gui.widgets.progress_line import ProgressLine
+from monitoring.dead_letters import DeadLetter
+from monitoring.resending import Part, ResendOrder, ResendOutcome, Target
+from monitoring.sources.base import ClusterSource
 
-TO_GROUP, TO_TOPIC = "group", "topic"
-
-Sent = Callable[[DeadLetter, str, SendReceipt], None]
-"""Told after each send: the dead letter, the topic it went to, the receipt."""
+AT_ONCE = ResendOrder()
 
 
-class _Resend:
-    """A `Pending` of one dead letter: read whole, then sent."""
-
-    def __init__(self, source: ClusterSource, letter: DeadLetter, sent: Sent, *, to_group: bool) -> None:
-        self._source = source
-        self._letter = letter
-        self._sent = sent
-        self._to_group = to_group
-        self._read: Pending[MessageDetail] | None = None
-
-    def then(self, done: Callable[[SendReceipt], None], failed: Callable[[OrbitError], None]) -> None:
-        def read(detail: MessageDetail) -> None:
-            message = resend_of(detail, to_group=self._to_group)
-
-            def sent(receipt: SendReceipt) -> None:
-                self._sent(self._letter, message.topic, receipt)
-                done(receipt)
-
-            self._source.send_message(message).then(sent, failed)
-
-        self._read = self._source.read_message(self._letter.physical_offset)
-        self._read.then(read, failed)
-
-    def cancel(self) -> None:
-        """Nothing: a send that has begun is noted whatever becomes of the dialog."""
+def _untold(_outcome: ResendOutcome) -> None:
+    """Nobody asks what became of them."""
 
 
 def resend_dialog(
-    source: ClusterSource, theme: ThemeManager, letters: Sequence[DeadLetter], sent: Sent, parent: QWidget
+    source: ClusterSource,
+    theme: ThemeManager,
+    letters: Sequence[DeadLetter],
+    sent: Sent,
+    parent: QWidget,
+    *,
+    order: ResendOrder = AT_ONCE,
+    ended: Done = _untold,
 ) -> ActionDialog:
-    """Ask where to send dead letters again.
+    """Ask where to send dead letters again, and say what that does.
 
     Args:
         source: Carries it out.
@@ -64,17 +49,24 @@ def resend_dialog(
         letters: At least one, all of one group.
         sent: Told after each send, so that what was sent is noted also when a later one fails.
         parent: Of the dialog.
+        order: What was chosen before.
+        ended: Told what became of all of them.
     """
-    target = SegmentedControl([(TO_GROUP, tr("Only to {group}", group=letters[0].group)), (TO_TOPIC, tr("Original topic"))])
+    choices = [(Target.GROUP.value, tr("Only to {group}", group=letters[0].group)), (Target.TOPIC.value, tr("Original topic"))]
+    if order.target is Target.OTHER:
+        choices.append((Target.OTHER.value, order.topic))
+    target = SegmentedControl(choices)
     without_origin = sum(not letter.origin_topic for letter in letters)
+    progress = ResendProgress(theme)
 
-    def start() -> InTurn[SendReceipt]:
-        to_group = target.current == TO_GROUP
-        return InTurn([partial(_Resend, source, letter, sent, to_group=to_group) for letter in letters])
+    def start() -> PacedResend:
+        asked = replace(order, target=Target(target.current))
+        resend = PacedResend(source, letters, asked, sent=sent, ended=ended, owner=dialog)
+        progress.follow(resend, len(letters))
+        return resend
 
-    title = (
-        tr("Resend 1 dead letter") if len(letters) == 1 else tr("Resend {count} dead letters", count=count_text(len(letters)))
-    )
+    count = count_text(len(letters))
+    title = tr("Resend 1 dead letter") if len(letters) == 1 else tr("Resend {count} dead letters", count=count)
     plan = ActionPlan(
         title=title,
         effects=[
@@ -83,16 +75,16 @@ def resend_dialog(
         ],
         verb=title,
         start=start,
-        facts=[(tr("Group"), letters[0].group), (tr("Original topics"), _origins(letters))],
+        facts=[(tr("Group"), letters[0].group), (tr("Original topics"), _origins(letters)), *_asked(letters, order)],
         warning=tr("{count} do not say where they came from", count=count_text(without_origin)) if without_origin else "",
         refusal=read_only_reason(source),
     )
     dialog = ActionDialog(plan, theme, parent)
     dialog.extra.addWidget(target)
-    target.choose(TO_GROUP)
+    target.choose(order.target.value)
 
     def check(_chosen: str = "") -> None:
-        blocked = target.current == TO_TOPIC and without_origin
+        blocked = target.current == Target.TOPIC.value and without_origin
         dialog.set_blocked(tr("Without an original topic they can only go to the group") if blocked else "")
 
     target.chosen.connect(check)
@@ -100,21 +92,78 @@ def resend_dialog(
     notice = Notice(theme)
     notice.set("")
     dialog.extra.addWidget(notice)
+    dialog.extra.addWidget(progress)
     query: LatestQuery[Members] = LatestQuery(dialog)
 
     def not_known(error: OrbitError) -> None:
         notice.set(tr("The consumers of the group are not known"), error.message, State.INFO)
 
-    query.ask(source.list_members(letters[0].group), partial(_show_rejected, notice, letters), not_known)
+    def known(members: Members) -> None:
+        show_rejected(notice, letters, members)
+
+    query.ask(source.list_members(letters[0].group), known, not_known)
     return dialog
 
 
-def _show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Members) -> None:
-    """Say what the group's subscription of now would reject; it may be another than when they died."""
+class ResendProgress(QWidget):
+    """How far a resend is, and a way to end it; hidden until one is followed."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self._resend: PacedResend | None = None
+        self._count = 0
+        self.line = ProgressLine(theme)
+        self.words = label(role="secondary")
+        self.stop_button = IconButton(theme, "stop", tr("Stop"), role="small", on_click=self._stop)
+        self.setLayout(column(self.line, spacing=6))
+        lines = self.layout()
+        assert isinstance(lines, QVBoxLayout)
+        lines.addLayout(row(self.words, 1, self.stop_button))
+        self.hide()
+
+    def follow(self, resend: PacedResend, count: int) -> None:
+        """Show how far it is."""
+        self._resend, self._count = resend, count
+        resend.progressed.connect(self._show)
+        self._show(0)
+        self.setVisible(count > 1)
+
+    def _show(self, sent: int) -> None:
+        self.line.set_share(sent / self._count)
+        self.words.setText(tr("{sent} of {count} sent", sent=count_text(sent), count=count_text(self._count)))
+
+    def _stop(self) -> None:
+        if self._resend is not None:
+            self._resend.stop()
+
+
+def _asked(letters: Sequence[DeadLetter], order: ResendOrder) -> list[tuple[str, str]]:
+    """What was chosen in the steps before, as name and value."""
+    facts = []
+    if order.patch.find:
+        changed = sum(map(order.patch.changes, letters))
+        facts.append((tr("Bodies edited"), tr("{count} of {total}", count=count_text(changed), total=count_text(len(letters)))))
+    left_out = [tr(PART_NAMES[part]) for part in Part if part not in order.keeps]
+    if left_out:
+        facts.append((tr("Left out"), ", ".join(left_out)))
+    if len(letters) > 1:
+        facts.append((tr("Pace"), tr("{rate} per second at most", rate=count_text(order.rate))))
+    return facts
+
+
+def show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Members, *, says_all_pass: bool = False) -> bool:
+    """Say what the group's subscription of now would reject; it may be another than when they died. Returns whether all pass.
+
+    Args:
+        notice: Says it.
+        letters: At least one, all of one group.
+        members: Of that group, as they are now.
+        says_all_pass: Whether it also says that nothing is rejected.
+    """
     group = letters[0].group
     if not members.client_id:
         notice.set(tr("No consumer of {group} is connected: nobody takes them for now.", group=group), state=State.INFO)
-        return
+        return False
     wanted = members.wanted(0)
     found = Counter(_verdict(wanted, one) for one in letters)
     count = found[Rejection.TOPIC] + found[Rejection.TAG] + found[Rejection.PROPERTIES]
@@ -130,6 +179,11 @@ def _show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Membe
                total=count_text(len(letters))),
             words,
         )  # fmt: skip
+    elif says_all_pass:
+        notice.set(tr("{group} takes all of them by its subscription", group=group), state=State.INFO)
+    else:
+        notice.set("")
+    return not count
 
 
 def _verdict(wanted: Mapping[str, Wanted], letter: DeadLetter) -> Rejection:

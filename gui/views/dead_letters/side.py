@@ -16,7 +16,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from monitoring.dead_letters import HANDLED, OPEN, PARKED
 
-SIDE_WIDTH = 340
+SIDE_WIDTH = 392
 
 
 class LetterSide(Panel):

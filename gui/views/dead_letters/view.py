@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
-from broker_core.api import OrbitError, SendReceipt
+from broker_core.api import OrbitError
 from gui.connections import group_of_source
 from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
@@ -18,13 +18,13 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
 from gui.views.dead_letters.cuts import CutsButton
+from gui.views.dead_letters.flow import LetterFlow
 from gui.views.dead_letters.groups import GroupsPanel
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
-from gui.views.dead_letters.resend import resend_dialog
 from gui.views.dead_letters.retries import WaitingRetries
-from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
+from gui.views.dead_letters.side import SIDE_WIDTH
 from gui.views.list_read import ListRead
 from gui.views.messages.hand_dialog import Hand
 from gui.views.messages.row_menu import add_grid_copies, popup_menu
@@ -76,7 +76,8 @@ class DeadLettersView(PageView):
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
         self.foot = label(role="caption")
-        self.side = LetterSide(theme, context.times)
+        self.flow = LetterFlow(context, self.notes, self)
+        self.side = self.flow.inspect
         self._build()
         self._connect()
         self.letter_grid.sort_by("died", descending=True)
@@ -141,7 +142,7 @@ class DeadLettersView(PageView):
         self.parts.set_text(RETRIES, tr("Waiting retries"))
         self.search.setPlaceholderText(tr("Filter by topic, key, tag, body, note or state"))
         self.search.setAccessibleName(tr("Filter by topic, key, tag, body, note or state"))
-        self.side.retranslate()
+        self.flow.retranslate()
         self.cuts.setText(tr("Cuts"))
         self.all_button.setText(tr("All in Messages"))
         self.waiting.retranslate()
@@ -157,18 +158,8 @@ class DeadLettersView(PageView):
         self.notes.mark(self.letter_grid.selected_rows, mark)
 
     def ask_resend(self) -> ActionDialog | None:
-        """Open the dialog that sends the selected dead letters again."""
-        letters = [one.letter for one in self.letter_grid.selected_rows]
-        if not letters:
-            return None
-        dialog = resend_dialog(self.context.source, self.context.theme, letters, self.notes.sent, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.succeeded.connect(self._resent)
-        dialog.open()
-        return dialog
-
-    def _resent(self, receipts: list[SendReceipt]) -> None:
-        self.context.notify(tr("{count} sent again", count=count_text(len(receipts))), state=State.HEALTHY)
+        """Open the dialog that sends the selected dead letters again, as it is entered in the steps."""
+        return self.flow.ask_resend()
 
     def _note_changed(self, text: str) -> None:
         one = self.letter_grid.selected_row
@@ -206,6 +197,7 @@ class DeadLettersView(PageView):
         self.content.addWidget(self.group_panel)
         table = Panel(flush=True)
         table.content.setSpacing(0)
+        table.content.addLayout(row(self.flow.bar, margins=(12, 8, 12, 0)))
         table.content.addLayout(row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(150)
         for grid in (self.letter_grid, self.retry_grid):
@@ -214,7 +206,7 @@ class DeadLettersView(PageView):
         table.content.addLayout(row(self.foot, 1, margins=(12, 5, 12, 5)))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
-        for side in (self.side, self.ladder):
+        for side in (*self.flow.sides.values(), self.ladder):
             self.sides.addWidget(side)
         split.addWidget(self.sides)
         split.setChildrenCollapsible(False)
@@ -237,7 +229,7 @@ class DeadLettersView(PageView):
         self.notes.changed.connect(self._notes_changed)
         self.side.noted.connect(self._note_changed)
         self.side.marked.connect(self.mark)
-        self.side.resend_wanted.connect(self.ask_resend)
+        self.flow.step_chosen.connect(self._show_step)
         self.reader.letters_changed.connect(self._letters_read)
         self.reader.retries_changed.connect(self._retries_read)
         self.reader.ages_changed.connect(self._show_groups)
@@ -261,6 +253,7 @@ class DeadLettersView(PageView):
         self._dead_for = wanted
         if figures.group != self.reader.group:
             self._letter_read.begin()
+            self.flow.begin()
         if figures.dead:
             self.reader.read_letters(figures.group)
         else:
@@ -289,11 +282,14 @@ class DeadLettersView(PageView):
     def _show_part(self, part: str) -> None:
         self.parts.choose(part)
         self.grids.setCurrentIndex(0 if part == LETTERS else 1)
-        self.sides.setCurrentIndex(0 if part == LETTERS else 1)
-        for widget in (self.search, self.cuts, self.all_button):
+        self._show_step(self.flow.bar.current)
+        for widget in (self.search, self.cuts, self.all_button, self.flow.bar):
             widget.setVisible(part == LETTERS)
         self.waiting.show(is_shown=part == RETRIES)
         self._show_foot()
+
+    def _show_step(self, step: str) -> None:
+        self.sides.setCurrentWidget(self.flow.sides[step] if self.parts.current == LETTERS else self.ladder)
 
     def _now(self) -> int:
         return self._now_ms
@@ -328,6 +324,8 @@ class DeadLettersView(PageView):
             note = self.notes.of(letter)
             rows.append(LetterRow(letter, note, proof(note, letter, letters, positions, retrying)))
         self.letters.set_rows(rows)
+        figures = self.group_panel.figures
+        self.flow.show_rows(rows, figures.dead if figures is not None else 0)
         if self.group_panel.figures is not None:
             self._letter_read.show_in(self.letter_grid, tr("The dead letters could not be read."), self.refresh)
         nothing = tr("This group has no dead letters.") if self.reader.group else tr("No group is selected.")
@@ -354,9 +352,11 @@ class DeadLettersView(PageView):
 
     def _show_selected(self) -> None:
         self.side.show_selected(self.letter_grid.selected_count)
+        self.flow.show_chosen(self.letter_grid.selected_rows)
 
     def _show_side(self) -> None:
         self.side.show_letter(self.letter_grid.selected_row, self.letter_grid.selected_count)
+        self.flow.show_chosen(self.letter_grid.selected_rows)
         self._show_proof()
 
     def _show_proof(self) -> None:

@@ -1,0 +1,185 @@
+"""`LetterFlow`: the five steps of work on dead letters: inspect, edit, resend, verify, close."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gui.operations.files import write_file
+from gui.text import count_text, tr
+from gui.theme.tokens import State
+from gui.views.action_dialog import ActionDialog
+from gui.views.dead_letters.columns import LetterRow
+from gui.views.dead_letters.edit_side import EditSide
+from gui.views.dead_letters.notebook import NoteBook
+from gui.views.dead_letters.proof_sides import CloseSide, VerifySide, open_rows, resent_rows
+from gui.views.dead_letters.receipt import receipt_csv
+from gui.views.dead_letters.resend import resend_dialog
+from gui.views.dead_letters.resend_side import ResendSide
+from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
+from gui.views.page import PageContext
+from gui.widgets.step_bar import StepBar
+from monitoring.dead_letters import CONSUMED, HANDLED, RESENT
+from monitoring.resending import ResendOutcome
+
+INSPECT, EDIT, RESEND, VERIFY, CLOSE = STEPS = ("inspect", "edit", "resend", "verify", "close")
+STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verify", CLOSE: "Close"}
+
+
+class LetterFlow(QObject):
+    """Owns the bar of the steps and what stands beside the table in each; the page places them.
+
+    Args:
+        context: Of the page.
+        notes: What is noted on dead letters.
+        page: Owns the dialogs.
+
+    Signals:
+        step_chosen: Another step is to be shown; carries its key.
+    """
+
+    step_chosen = Signal(str)
+
+    def __init__(self, context: PageContext, notes: NoteBook, page: QWidget) -> None:
+        super().__init__(page)
+        self._context = context
+        self._notes = notes
+        self._page = page
+        self._rows: list[LetterRow] = []
+        self._chosen: list[LetterRow] = []
+        self._dead = 0
+        theme = context.theme
+        self.bar = StepBar(theme, STEPS)
+        self.inspect = LetterSide(theme, context.times)
+        self.edit = EditSide(theme)
+        self.resend = ResendSide(context.source, theme)
+        self.verify = VerifySide(theme, context.times)
+        self.close = CloseSide(theme)
+        self.sides: dict[str, QWidget] = dict(
+            zip(STEPS, (self.inspect, self.edit, self.resend, self.verify, self.close), strict=True)
+        )
+        for side in self.sides.values():
+            side.setMinimumWidth(SIDE_WIDTH)
+        self._connect()
+
+    # ---- what the page calls -------------------------------------------------------------------------------------------
+
+    def show_rows(self, rows: Sequence[LetterRow], dead: int) -> None:
+        """Know the dead letters of the group, and how many it has in all."""
+        self._rows, self._dead = list(rows), dead
+        self.verify.show_rows(self._rows)
+        self.close.show_rows(self._rows)
+        self._show_steps()
+
+    def show_chosen(self, rows: Sequence[LetterRow]) -> None:
+        """Know which of them are selected."""
+        self._chosen = list(rows)
+        letters = [one.letter for one in self._chosen]
+        handled = sum(one.note.mark in (RESENT, HANDLED) for one in self._chosen)
+        self.edit.show_letters(letters)
+        self.resend.show_letters(letters, handled)
+        self._show_steps()
+
+    def go_to(self, step: str) -> None:
+        """Show a step."""
+        self.bar.choose(step)
+        self.step_chosen.emit(step)
+
+    def begin(self) -> None:
+        """Another group is looked at: nothing is edited, and nothing was sent by the last resend."""
+        self.edit.clear()
+        self.verify.show_outcome(ResendOutcome())
+        if self.bar.current != INSPECT:
+            self.go_to(INSPECT)
+
+    def ask_resend(self, count: int = 0) -> ActionDialog | None:
+        """Ask whether the chosen letters, or so many of them from the first on, are to be sent again as it is entered."""
+        letters = [one.letter for one in self._chosen][: count or None]
+        if not letters:
+            return None
+        context = self._context
+        dialog = resend_dialog(
+            context.source, context.theme, letters, self._notes.sent, self._page, order=self.resend.order,
+            ended=self.verify.show_outcome,
+        )  # fmt: skip
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.succeeded.connect(self._resent)
+        dialog.open()
+        return dialog
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for side in (self.inspect, self.edit, self.resend, self.verify, self.close):
+            side.retranslate()
+        self._show_steps()
+
+    # ---- steps ---------------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        self.bar.chosen.connect(self.step_chosen)
+        self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
+        self.edit.changed.connect(self._edited)
+        self.edit.next_wanted.connect(lambda: self.go_to(RESEND))
+        self.resend.send_wanted.connect(self.ask_resend)
+        self.verify.next_wanted.connect(lambda: self.go_to(CLOSE))
+        self.verify.receipt_wanted.connect(self._ask_file)
+        self.close.marked.connect(self._notes.mark)
+
+    def _edited(self) -> None:
+        self.resend.show_edit(self.edit.patch, self.edit.kept)
+        self._show_steps()
+
+    def _resent(self, outcome: ResendOutcome) -> None:
+        text = tr("{count} sent again", count=count_text(len(outcome.sent)))
+        failed = len(outcome.refused) + len(outcome.left)
+        if failed:
+            text += f", {tr('{count} were not', count=count_text(failed))}"
+        self._context.notify(text, state=State.WARNING if failed else State.HEALTHY)
+        self.go_to(VERIFY)
+
+    def _show_steps(self) -> None:
+        sent, chosen = resent_rows(self._rows), len(self._chosen)
+        consumed = sum(one.proof == CONSUMED for one in sent)
+        changes = self.resend.order.changes
+        left = len(open_rows(self._rows))
+        facts: dict[str, tuple[str, bool]] = {
+            INSPECT: (tr("{count} dead", count=count_text(self._dead)), chosen > 0),
+            EDIT: (tr("{count} changes staged", count=count_text(changes)) if changes else tr("optional"), changes > 0),
+            RESEND: (tr("{count} selected", count=count_text(chosen)), bool(sent)),
+            VERIFY: (_verified(len(sent), consumed), bool(sent) and consumed == len(sent)),
+            CLOSE: (tr("{count} still open", count=count_text(left)), bool(self._rows) and not left),
+        }
+        for step, (fact, is_done) in facts.items():
+            self.bar.show_step(step, tr(STEP_NAMES[step]), fact, is_done=is_done)
+
+    # ---- the receipt ---------------------------------------------------------------------------------------------------
+
+    def _ask_file(self) -> None:
+        dialog = QFileDialog(self._page, tr("Receipt of the resends"))
+        self._context.theme.dress(dialog)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("csv")
+        dialog.selectFile("dead-letter-receipt.csv")
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.fileSelected.connect(lambda name: self.write_receipt(Path(name)))
+        dialog.open()
+
+    def write_receipt(self, path: Path) -> None:
+        """Write what became of each as CSV, off the GUI thread."""
+        rows, outcome = list(self._rows), self.verify.outcome
+        write_file(self, path, lambda: receipt_csv(rows, outcome), lambda _size: self._written(path), self._not_written)
+
+    def _written(self, path: Path) -> None:
+        self._context.notify(tr("The receipt is in {path}", path=path), state=State.HEALTHY)
+
+    def _not_written(self, reason: str) -> None:
+        self._context.notify(tr("The receipt was not written: {reason}", reason=reason), state=State.CRITICAL)
+
+
+def _verified(sent: int, consumed: int) -> str:
+    if not sent:
+        return tr("nothing sent yet")
+    return tr("{count} of {total} consumed", count=count_text(consumed), total=count_text(sent))

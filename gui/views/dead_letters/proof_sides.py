@@ -1,0 +1,186 @@
+"""`VerifySide` and `CloseSide`: what became of the dead letters that were sent again, and which are done with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.views.dead_letters.columns import PROOFS, LetterRow, state_of
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from monitoring.dead_letters import CONSUMED, DIED_AGAIN, HANDLED, PARKED, RETRYING, WAITING
+from monitoring.resending import ResendOutcome
+
+REASONS_SHOWN = 3
+
+
+def resent_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
+    """Those that were sent again, the newest first."""
+    return sorted((one for one in rows if one.note.queue_offset >= 0), key=lambda one: -one.note.at_ms)
+
+
+def open_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
+    """Those that nobody is done with: neither handled nor parked, nor sent again and consumed."""
+    return [one for one in rows if one.note.mark not in (HANDLED, PARKED) and one.proof != CONSUMED]
+
+
+class VerifySide(Panel):
+    """The fourth step: each message that was sent again, with what its group did with it.
+
+    Signals:
+        receipt_wanted: What became of them is to be written to a file.
+        next_wanted: On to the fifth step.
+    """
+
+    receipt_wanted = Signal()
+    next_wanted = Signal()
+
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__(" ")
+        self.model: ColumnTableModel[LetterRow] = ColumnTableModel(
+            [
+                Column("key", "Key", lambda one: one.letter.keys or UNKNOWN, kind=CellKind.MONO,
+                       tip=lambda one: one.letter.offset_message_id),
+                Column("place", "Sent to", _place, tip=lambda one: times.full(one.note.at_ms), dim=True, width=100,
+                       gives_way=1),
+                Column("state", "State", lambda one: _state(one)[0], kind=CellKind.CHIP, state=lambda one: _state(one)[1],
+                       width=104),
+            ],
+            lambda one: one.letter.offset_message_id,
+            parent=self,
+        )  # fmt: skip
+        self.grid = DataGrid(self.model, theme)
+        self.summary = label(role="secondary", wrap=True)
+        self.failures = Notice(theme)
+        self.failures.set("")
+        self.receipt_button = IconButton(theme, "arrow-down", " ", on_click=self.receipt_wanted.emit)
+        self.next_button = IconButton(theme, "arrow-right", " ", role="primary", on_click=self.next_wanted.emit)
+        self._outcome = ResendOutcome()
+        self.content.addWidget(self.summary)
+        self.content.addWidget(self.failures)
+        self.content.addWidget(self.grid, 1)
+        self.content.addLayout(row(self.receipt_button, 1, self.next_button))
+        self.retranslate()
+
+    def show_rows(self, rows: Sequence[LetterRow]) -> None:
+        """Show what is known now of all dead letters of the group."""
+        sent = resent_rows(rows)
+        self.model.set_rows(sent)
+        self.summary.setText(summary_text(sent))
+        self.summary.setVisible(bool(sent))
+        self.receipt_button.setEnabled(bool(sent or self._outcome.refused))
+
+    def show_outcome(self, outcome: ResendOutcome) -> None:
+        """Say what the last resend did not do."""
+        self._outcome = outcome
+        failed = len(outcome.refused) + len(outcome.left)
+        reasons = Counter(reason for _id, reason in outcome.refused).most_common(REASONS_SHOWN)
+        words = "\n".join(f"{reason} ({count_text(count)})" for reason, count in reasons)
+        title = tr("{count} were not sent again", count=count_text(failed)) if failed else ""
+        self.failures.set(title, words, State.CRITICAL)
+
+    @property
+    def outcome(self) -> ResendOutcome:
+        """Of the last resend."""
+        return self._outcome
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Verify"), tr("what the group did with them, while you look"))
+        self.grid.set_empty(tr("Nothing was sent again yet."))
+        self.receipt_button.setText(tr("Receipt…"))
+        self.next_button.setText(tr("On to close"))
+        self.model.all_texts_changed()
+        self.summary.setText(summary_text(self.model.rows))
+        self.show_outcome(self._outcome)
+
+
+class CloseSide(Panel):
+    """The fifth step: what is done with is marked, what is left is parked or stays open.
+
+    Signals:
+        marked: These rows are to have this mark; carries rows and mark.
+    """
+
+    marked = Signal(list, str)
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(" ")
+        self._rows: list[LetterRow] = []
+        self.facts = KeyValueList()
+        self.words = label(role="secondary", wrap=True)
+        self.handled_button = IconButton(theme, "check-circle", " ", role="primary", on_click=self._mark_consumed)
+        self.parked_button = IconButton(theme, "circle-dashed", " ", on_click=self._park)
+        self.content.addWidget(self.facts)
+        self.content.addWidget(self.words)
+        self.content.addStretch(1)
+        self.content.addLayout(row(self.parked_button, 1, self.handled_button))
+        self.retranslate()
+
+    def show_rows(self, rows: Sequence[LetterRow]) -> None:
+        """Know all dead letters of the group."""
+        self._rows = list(rows)
+        self._show()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Close"), tr("marks are kept on this computer"))
+        self.words.setText(tr("Dead letters stay in the store until it is cleaned; marks say that nobody has to look again."))
+        self._show()
+
+    @property
+    def consumed(self) -> list[LetterRow]:
+        """Sent again and consumed, and not marked so yet."""
+        return [one for one in self._rows if one.proof == CONSUMED and one.note.mark not in (HANDLED, PARKED)]
+
+    def _show(self) -> None:
+        rows, left = self._rows, open_rows(self._rows)
+        count = Counter(one.note.mark for one in rows)
+        proofs = Counter(one.proof for one in rows)
+        self.facts.set_pairs([
+            (tr("Dead letters shown"), count_text(len(rows))), (tr("Sent again"), count_text(len(resent_rows(rows)))),
+            (tr("Consumed"), count_text(proofs[CONSUMED])), (tr("Died again"), count_text(proofs[DIED_AGAIN])),
+            (tr("Handled"), count_text(count[HANDLED])), (tr("Parked"), count_text(count[PARKED])),
+            (tr("Still open"), count_text(len(left))),
+        ])  # fmt: skip
+        done = len(self.consumed)
+        self.handled_button.setText(tr("Mark {count} as handled", count=count_text(done)))
+        self.handled_button.setEnabled(done > 0)
+        self.parked_button.setText(tr("Park {count} that are left", count=count_text(len(left))))
+        self.parked_button.setEnabled(bool(left))
+
+    def _mark_consumed(self) -> None:
+        self.marked.emit(self.consumed, HANDLED)
+
+    def _park(self) -> None:
+        self.marked.emit(open_rows(self._rows), PARKED)
+
+
+def summary_text(sent: Sequence[LetterRow]) -> str:
+    """How many of what was sent again are where."""
+    proofs = Counter(one.proof for one in sent)
+    names = ((CONSUMED, "Consumed"), (WAITING, "Not read yet"), (RETRYING, "Retrying"), (DIED_AGAIN, "Died again"))
+    words = [f"{tr(name)} {count_text(proofs[proof])}" for proof, name in names if proofs[proof]]
+    return " · ".join([tr("{count} sent again", count=count_text(len(sent))), *words])
+
+
+def _place(one: LetterRow) -> str:
+    note = one.note
+    return f"{note.topic.removeprefix('%RETRY%')} {note.queue_id}/{count_text(note.queue_offset)}"
+
+
+def _state(one: LetterRow) -> tuple[str, State]:
+    """What became of it, whatever it was marked as since."""
+    if one.proof in PROOFS:
+        word, colour = PROOFS[one.proof]
+        return tr(word), colour
+    return state_of(one)

@@ -1,0 +1,187 @@
+"""`ResendSide`: where the chosen dead letters go, how fast, and when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
+
+from broker_core.api import Members, OrbitError
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import State
+from gui.views.dead_letters.resend import show_rejected
+from gui.views.messages.send_options import FIELD_PADDING
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.inputs import SegmentedControl, name_count, write_count
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from monitoring.dead_letters import DeadLetter
+from monitoring.resending import PACE_DEFAULT, PACE_MAX, Part, Patch, ResendOrder, Target
+from monitoring.sources.base import ClusterSource
+
+FAILURES_DEFAULT, FAILURES_MAX = 3, 50
+_COUNTED = (" failure", " failures")
+TARGET_NAMES = {Target.GROUP: "Group alone", Target.TOPIC: "Original topic", Target.OTHER: "Other…"}
+
+
+class ResendSide(Panel):
+    """The third step.
+
+    Signals:
+        send_wanted: So many of the chosen letters, from the first on, are to be sent again.
+    """
+
+    send_wanted = Signal(int)
+
+    def __init__(self, source: ClusterSource, theme: ThemeManager) -> None:
+        super().__init__(" ")
+        self._source = source
+        self._letters: list[DeadLetter] = []
+        self._asked_of = ""
+        self._members: Members | None = None
+        self._members_query: LatestQuery[Members] = LatestQuery(self)
+        self.patch, self.kept = Patch(), frozenset(Part)
+        self.target = SegmentedControl([(target.value, " ") for target in Target])
+        self.topic = QLineEdit()
+        self.rate, self.failures = QSpinBox(), QSpinBox()
+        self._labels = [label(role="secondary") for _ in range(3)]
+        self.changes = label(role="secondary", wrap=True)
+        self.repeats = label(role="secondary", wrap=True)
+        self.audience = Notice(theme)
+        self.audience.set("")
+        self.note = label(role="caption", wrap=True)
+        self.first_button = IconButton(theme, "paper-plane-tilt", " ", on_click=partial(self.send_wanted.emit, 1))
+        self.all_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._all_clicked)
+        self._build()
+        self.target.chosen.connect(lambda _key: self._show())
+        self.topic.textChanged.connect(lambda _text: self._show())
+        self.retranslate()
+
+    @property
+    def order(self) -> ResendOrder:
+        """What is asked for."""
+        return ResendOrder(
+            target=Target(self.target.current),
+            topic=self.topic.text().strip(),
+            patch=self.patch,
+            keeps=self.kept,
+            rate=self.rate.value(),
+            failures_max=self.failures.value(),
+        )
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot be sent like this; empty where it can."""
+        if not self._letters:
+            return tr("Select the dead letters in the table.")
+        order = self.order
+        if order.target is Target.OTHER and not order.topic:
+            return tr("Name the topic.")
+        if order.target is Target.TOPIC and not all(letter.origin_topic for letter in self._letters):
+            return tr("Without an original topic they can only go to the group")
+        return ""
+
+    def show_letters(self, letters: Sequence[DeadLetter], handled: int) -> None:
+        """Know which dead letters are chosen; of them so many were sent again or handled before."""
+        self._letters = list(letters)
+        words = tr("Sent again or handled before: {count} of {total}.", count=count_text(handled),
+                   total=count_text(len(letters)))  # fmt: skip
+        self.repeats.setText(words if handled else "")
+        self.repeats.setVisible(bool(handled))
+        self._show()
+
+    def show_edit(self, patch: Patch, kept: frozenset[Part]) -> None:
+        """Know what is changed in each."""
+        self.patch, self.kept = patch, kept
+        self._show()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for shown, text in zip(self._labels, ("Send to", "Pace", "Stop after"), strict=True):
+            shown.setText(tr(text))
+        for target, name in TARGET_NAMES.items():
+            self.target.set_text(target.value, tr(name))
+        self.topic.setPlaceholderText(tr("Topic"))
+        self.topic.setAccessibleName(tr("Topic"))
+        self.rate.setSuffix(tr(" per second"))
+        self.rate.setAccessibleName(tr("Messages per second"))
+        write_count(self.failures, *_COUNTED)
+        self.failures.setAccessibleName(tr("Failures one after another that end it"))
+        self.note.setText(tr("New copies are sent; the dead letters stay as proof."))
+        self.first_button.setText(tr("Send 1 first…"))
+        self._show()
+
+    def _build(self) -> None:
+        self.rate.setRange(1, PACE_MAX)
+        self.rate.setValue(PACE_DEFAULT)
+        self.failures.setRange(1, FAILURES_MAX)
+        name_count(self.failures, *_COUNTED)
+        self.failures.setValue(FAILURES_DEFAULT)
+        for number in (self.rate, self.failures):
+            number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
+        fields = QWidget()
+        form = QFormLayout(fields)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(14)
+        form.setVerticalSpacing(8)
+        target, pace, stop = self._labels
+        form.addRow(target, row(self.target, 1))
+        form.addRow("", self.topic)
+        form.addRow(pace, row(self.rate, 1))
+        form.addRow(stop, row(self.failures, 1))
+        self.content.setSpacing(10)
+        self.content.addWidget(fields)
+        for part in (self.changes, self.repeats, self.audience):
+            self.content.addWidget(part)
+        self.content.addStretch(1)
+        self.content.addWidget(self.note)
+        self.content.addLayout(row(1, self.first_button, self.all_button))
+
+    def _all_clicked(self) -> None:
+        self.send_wanted.emit(len(self._letters))
+
+    def _show(self) -> None:
+        count, fault, order = len(self._letters), self.fault, self.order
+        self.set_title(tr("Resend {count} messages", count=count_text(count)), self._letters[0].group if count else "")
+        self.topic.setVisible(order.target is Target.OTHER)
+        self.changes.setText(self._changes_words(order))
+        self.all_button.setText(tr("Resend {count}…", count=count_text(max(1, count))))
+        for button in (self.first_button, self.all_button):
+            button.setEnabled(not fault)
+            button.setToolTip(fault)
+        self._ask_members()
+
+    def _changes_words(self, order: ResendOrder) -> str:
+        if not order.changes:
+            return tr("Bodies, keys, tags and properties as they are stored.")
+        changed = sum(order.patch.changes(letter) for letter in self._letters)
+        return tr("{count} bodies are edited; see the second step.", count=count_text(changed))
+
+    # ---- who would take them -------------------------------------------------------------------------------------------
+
+    def _ask_members(self) -> None:
+        group = self._letters[0].group if self._letters else ""
+        if group == self._asked_of or not self.isVisible():
+            self._show_audience()
+            return
+        self._asked_of, self._members = group, None
+        self.audience.set("")
+        if group:
+            self._members_query.ask(self._source.list_members(group), self._take_members, self._not_known)
+
+    def _take_members(self, members: Members) -> None:
+        self._members = members
+        self._show_audience()
+
+    def _show_audience(self) -> None:
+        if self._members is not None and self._letters:
+            all_pass = show_rejected(self.audience, self._letters, self._members, says_all_pass=True)
+            set_role(self.audience, "info" if all_pass else "notice")
+
+    def _not_known(self, error: OrbitError) -> None:
+        self.audience.set(tr("The consumers of the group are not known"), error.message, State.INFO)

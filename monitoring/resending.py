@@ -1,0 +1,121 @@
+"""How dead letters are sent again: where to, what of them is kept and changed, at which pace. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from broker_core.api import ORIGIN_LINK, MessageDetail, SendMessage
+from monitoring.compose.delivery import SHARDING_KEY
+from monitoring.dead_letters import DeadLetter, resend_of
+
+KEYS, TAGS = "KEYS", "TAGS"
+PACE_DEFAULT, PACE_MAX = 20, 1_000
+"""Messages per second."""
+_ALWAYS_KEPT = frozenset({
+    KEYS, TAGS, SHARDING_KEY, ORIGIN_LINK, "RETRY_TOPIC", "UNIQ_KEY", "WAIT", "MSG_REGION", "TRACE_ON", "INSTANCE_ID",
+    "traceparent",
+})  # fmt: skip
+"""Of clients and brokers, so no properties of a user; keys, tag and order key are chosen by themselves."""
+
+
+class Target(Enum):
+    """Where dead letters are sent."""
+
+    GROUP = "group"
+    TOPIC = "topic"
+    OTHER = "other"
+
+
+class Part(Enum):
+    """What of a message is kept."""
+
+    KEYS = "keys"
+    TAG = "tag"
+    PROPERTIES = "properties"
+    ORDER_KEY = "order key"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The same change in each body: every ``find`` becomes ``put``; an empty ``find`` changes nothing."""
+
+    find: str = ""
+    put: str = ""
+
+    def applied(self, text: str) -> str:
+        """The text with the change."""
+        return text.replace(self.find, self.put) if self.find else text
+
+    def changes(self, letter: DeadLetter) -> bool:
+        """Whether a body that can be edited becomes another one."""
+        return letter.is_whole and self.applied(letter.body) != letter.body
+
+
+@dataclass(frozen=True, slots=True)
+class ResendOrder:
+    """What is asked of a resend.
+
+    Attributes:
+        target: Where to.
+        topic: With `Target.OTHER`, the topic.
+        patch: The change in each body.
+        keeps: What is kept beside the body.
+        rate: Messages per second at most.
+        failures_max: So many failures one after another end it.
+    """
+
+    target: Target = Target.GROUP
+    topic: str = ""
+    patch: Patch = Patch()
+    keeps: frozenset[Part] = frozenset(Part)
+    rate: int = PACE_DEFAULT
+    failures_max: int = 1
+
+    @property
+    def changes(self) -> int:
+        """How many things are changed in each message."""
+        return bool(self.patch.find) + len(set(Part) - self.keeps)
+
+
+def resent_message(detail: MessageDetail, letter: DeadLetter, order: ResendOrder) -> SendMessage:
+    """What sends a dead letter again as it is asked for.
+
+    Args:
+        detail: The stored message, whole.
+        letter: The same as it was shown: one that was not shown as it is is not edited.
+        order: What is asked for.
+    """
+    message = resend_of(detail, to_group=order.target is Target.GROUP)
+    topic = order.topic if order.target is Target.OTHER else message.topic
+    body = order.patch.applied(detail.body.decode()).encode() if order.patch.changes(letter) else detail.body
+    return replace(message, topic=topic, body=body, properties=_kept(dict(message.properties), order.keeps))
+
+
+def _kept(properties: dict[str, str], keeps: frozenset[Part]) -> dict[str, str]:
+    dropped = {Part.KEYS: KEYS, Part.TAG: TAGS, Part.ORDER_KEY: SHARDING_KEY}
+    left_out = {name for part, name in dropped.items() if part not in keeps}
+    if Part.PROPERTIES not in keeps:
+        left_out |= properties.keys() - _ALWAYS_KEPT
+    return {name: value for name, value in properties.items() if name not in left_out}
+
+
+@dataclass(frozen=True, slots=True)
+class ResendOutcome:
+    """What became of each dead letter that was to be sent again.
+
+    Attributes:
+        sent: Offset message ids of those that the broker stored.
+        refused: Likewise of those that it did not, and why.
+        left: Likewise of those that were not tried, as it ended before.
+    """
+
+    sent: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def edit_counts(letters: Sequence[DeadLetter], patch: Patch) -> tuple[int, int]:
+    """Of some dead letters: how many a change alters, and how many cannot be edited here."""
+    return sum(map(patch.changes, letters)), sum(not letter.is_whole for letter in letters)

@@ -1,0 +1,258 @@
+"""The five steps of the Dead letters page: inspect, edit, resend, verify, close."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from broker_core.api import Members, MessageDetail, RemoteError, SendMessage, SendReceipt
+from gui.views.action_dialog import ActionDialog
+from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEPS, VERIFY
+from gui.views.dead_letters.receipt import HEAD
+from gui.views.dead_letters.view import DeadLettersView
+from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT
+from monitoring.resending import Part, Target
+from tests.gui.test_dead_letters import DeadSource, letter, select, sends
+from tests.support.fake_source import TAKEN_MS, FakePending, fake_state
+
+pytestmark = [
+    pytest.mark.qt_log_level_fail("WARNING"),
+    pytest.mark.qt_log_ignore("does not support propagateSizeHints"),  # the offscreen platform, of every dialog
+]
+
+
+class BodySource(DeadSource):
+    """Dead letters with a fault in their bodies, but for every fifth, which has none."""
+
+    refused: frozenset[int] = frozenset()
+    """Queue offsets whose resends the broker refuses."""
+
+    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
+        answer = super().read_message(physical_offset)
+        found = []
+        answer.then(found.append, found.append)
+        if not isinstance(found[0], MessageDetail):
+            return answer
+        (detail,) = found
+        good = detail.queue_offset % 5 == 0
+        return FakePending(replace(detail, body=b'{"sku": "SKU-10027"}' if good else b'{"sku": "SKU-1OO27", "n": 2}'))
+
+    def send_message(self, message: SendMessage) -> FakePending[SendReceipt]:
+        self.asked.append(("send_message", (message,)))
+        number = len(sends(self)) - 1
+        if number in self.refused:
+            return FakePending(error=RemoteError("the broker is full"))
+        return FakePending(SendReceipt(f"id-{number}", 0, 900_000 + number, TAKEN_MS))
+
+
+@pytest.fixture
+def source():
+    return BodySource(fake_state())
+
+
+@pytest.fixture
+def view(show_page, source):
+    return show_page(DeadLettersView, source)
+
+
+@pytest.fixture
+def flow(view):
+    flow = view.flow
+    flow.resend.rate.setValue(1_000)
+    return flow
+
+
+def facts(flow):
+    return {key: step.fact for key, step in flow.bar.steps.items()}
+
+
+def send_all(flow, qtbot, source, count):
+    dialog = flow.ask_resend()
+    dialog.go.click()
+    qtbot.waitUntil(lambda: len(sends(source)) == count and not dialog.isVisible())
+
+
+def test_the_steps_say_what_stands_in_each(view, flow):
+    select(view, 3, 5, 7)
+    assert facts(flow) == {
+        INSPECT: "21 dead", EDIT: "optional", RESEND: "3 selected", VERIFY: "nothing sent yet", CLOSE: "21 still open"
+    }  # fmt: skip
+    assert flow.bar.steps[RESEND].accessibleName() == "Step 3 of 5: Resend, 3 selected"
+    assert flow.bar.current == INSPECT
+
+
+def test_each_step_has_its_side_by_mouse_and_by_keyboard(view, flow, qtbot):
+    for key in STEPS:
+        qtbot.mouseClick(flow.bar.steps[key], Qt.MouseButton.LeftButton)
+        assert view.sides.currentWidget() is flow.sides[key]
+    steps = list(flow.bar.steps.values())
+    steps[-1].setFocus()
+    qtbot.keyClick(steps[-1], Qt.Key.Key_Left)
+    assert steps[-2].hasFocus()
+    qtbot.keyClick(steps[-2], Qt.Key.Key_Space)
+    assert view.sides.currentWidget() is flow.verify
+
+
+def test_the_way_leads_from_the_letter_to_the_resend(view, flow, qtbot):
+    select(view, 3)
+    qtbot.mouseClick(flow.inspect.resend_button, Qt.MouseButton.LeftButton)
+    assert view.sides.currentWidget() is flow.resend
+    flow.go_to(EDIT)
+    qtbot.mouseClick(flow.edit.next_button, Qt.MouseButton.LeftButton)
+    assert view.sides.currentWidget() is flow.resend
+
+
+def test_the_same_change_is_shown_in_one_body_and_made_in_each(view, flow, qtbot, source):
+    select(view, 3, 4, 5)
+    flow.go_to(EDIT)
+    flow.edit.find_text.setText("1OO27")
+    flow.edit.put_text.setText("10027")
+    assert flow.edit.effect.text.startswith("Bodies that become others: 2 of 3.")
+    shown = flow.edit.preview.toPlainText().splitlines()
+    assert '-   "sku": "SKU-1OO27",' in shown
+    assert '+   "sku": "SKU-10027",' in shown
+    assert facts(flow)[EDIT] == "1 change staged"
+    assert flow.resend.changes.text() == "2 bodies are edited; see the second step."
+    send_all(flow, qtbot, source, 3)
+    assert sorted(message.body for message in sends(source)) == [b'{"sku": "SKU-10027", "n": 2}'] * 2 + [
+        b'{"sku": "SKU-10027"}'
+    ]
+
+
+def test_a_change_that_breaks_json_or_changes_nothing_says_so(view, flow):
+    select(view, 3)
+    flow.edit.find_text.setText("}")
+    assert "1 of them is no JSON any more." in flow.edit.effect.text
+    flow.edit.find_text.setText("no such text")
+    assert flow.edit.effect.text == "This text is in no body that can be edited."
+    flow.edit.clear_button.click()
+    assert not flow.edit.effect.isVisibleTo(flow.edit)
+    assert facts(flow)[EDIT] == "optional"
+
+
+def test_what_is_not_to_be_kept_is_left_out_and_said_before(view, flow, qtbot, source):
+    select(view, 3)
+    flow.edit.keeps[Part.KEYS].setChecked(False)
+    dialog = flow.ask_resend()
+    assert any("Keys" in shown.text() for shown in dialog.findChildren(type(flow.resend.note)))
+    dialog.go.click()
+    qtbot.waitUntil(lambda: len(sends(source)) == 1)
+    assert "KEYS" not in sends(source)[0].properties
+
+
+def test_another_topic_must_be_named(view, flow, qtbot, source):
+    select(view, 3)
+    flow.go_to(RESEND)
+    flow.resend.target.choose(Target.OTHER.value)
+    flow.resend.target.chosen.emit(Target.OTHER.value)
+    assert (flow.resend.all_button.isEnabled(), flow.resend.all_button.toolTip()) == (False, "Name the topic.")
+    flow.resend.topic.setText("orders-repaired")
+    send_all(flow, qtbot, source, 1)
+    assert sends(source)[0].topic == "orders-repaired"
+
+
+def test_one_is_sent_first_and_its_proof_is_shown(view, flow, qtbot, source):
+    select(view, 3, 4, 6)
+    flow.go_to(RESEND)
+    flow.resend.target.choose(Target.TOPIC.value)
+    flow.resend.target.chosen.emit(Target.TOPIC.value)
+    qtbot.mouseClick(flow.resend.first_button, Qt.MouseButton.LeftButton)
+    (dialog,) = view.findChildren(ActionDialog)
+    assert dialog.go.text() == "Resend 1 dead letter"
+    dialog.go.click()
+    qtbot.waitUntil(lambda: view.sides.currentWidget() is flow.verify)
+    assert len(sends(source)) == 1
+    assert len(flow.verify.model.rows) == 1
+    assert flow.verify.summary.text() == "1 sent again · Not read yet 1"
+    state = fake_state(TAKEN_MS + 200)
+    view.state_changed(replace(state, position_offset=np.full_like(state.position_offset, 900_001)))
+    assert flow.verify.summary.text() == "1 sent again · Consumed 1"
+    assert facts(flow)[VERIFY] == "1 of 1 consumed"
+
+
+def test_failures_in_a_row_end_it_and_the_receipt_tells_of_each(view, flow, qtbot, source, tmp_path):
+    source.refused = frozenset(range(1, 10))
+    select(view, 1, 2, 3, 4, 6)
+    flow.resend.failures.setValue(2)
+    dialog = flow.ask_resend()
+    dialog.go.click()
+    qtbot.waitUntil(lambda: "1 sent again, 4 not: the broker is full" in dialog.error.text)
+    assert len(sends(source)) == 3
+    dialog.cancel.click()
+    flow.go_to(VERIFY)
+    assert flow.verify.failures.text.startswith("4 were not sent again")
+    path = tmp_path / "receipt.csv"
+    flow.write_receipt(path)
+    qtbot.waitUntil(path.exists)
+    head, *lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    assert tuple(head) == HEAD
+    outcomes = sorted(line[8] for line in lines)
+    assert outcomes.count("not sent") == 2
+    assert outcomes.count("not tried") == 2
+    assert len(lines) == 5
+    assert {line[9] for line in lines if line[8] == "not sent"} == {"the broker is full"}
+
+
+def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, source):
+    flow.resend.rate.setValue(1)
+    select(view, 1, 2, 3)
+    dialog = flow.ask_resend()
+    dialog.go.click()
+    qtbot.waitUntil(lambda: len(sends(source)) == 1)
+    stop = next(button for button in dialog.findChildren(type(flow.resend.all_button)) if button.text() == "Stop")
+    stop.click()
+    qtbot.waitUntil(lambda: not dialog.isVisible())
+    assert len(sends(source)) == 1
+    assert (len(flow.verify.outcome.sent), len(flow.verify.outcome.left)) == (1, 2)
+
+
+def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbot, source):
+    select(view, 3, 4)
+    send_all(flow, qtbot, source, 2)
+    for offset in (3, 4):
+        assert letter(view, offset).note.mark == RESENT
+    resent = letter(view, 3)
+    view.notes.sent(resent.letter, "inventory-reserve", SendReceipt("new", 0, 0, TAKEN_MS))
+    assert letter(view, 3).proof == "consumed"
+    flow.go_to(CLOSE)
+    assert flow.close.handled_button.text() == "Mark 1 as handled"
+    flow.close.handled_button.click()
+    assert letter(view, 3).note.mark == HANDLED
+    assert letter(view, 7).note.mark == NEW
+    flow.close.parked_button.click()
+    assert {row.note.mark for row in view.letters.rows} == {HANDLED, PARKED}
+    assert facts(flow)[CLOSE] == "0 still open"
+    assert flow.bar.steps[CLOSE].is_done
+    assert not flow.close.parked_button.isEnabled()
+
+
+def test_the_subscription_of_the_group_is_said_before_it_is_asked_for(view, flow, source):
+    members = Members(["c"], ["a"], ["JAVA"], ["V5"], [1], [{"orders": "*", "inventory-reserve": "*"}])
+    source.list_members = lambda _group: FakePending(members)
+    select(view, 3, 5)
+    flow.go_to(RESEND)
+    flow.resend.show_letters([letter(view, 3).letter, letter(view, 5).letter], 0)
+    assert flow.resend.audience.text == "stock-worker takes all of them by its subscription"
+
+
+def test_another_group_begins_anew(view, flow):
+    select(view, 3)
+    flow.go_to(EDIT)
+    flow.edit.find_text.setText("sku")
+    view.group_grid.select_key("payment-settle")
+    assert flow.bar.current == INSPECT
+    assert flow.edit.patch.find == ""
+
+
+def test_the_steps_are_those_of_dead_letters_alone(view, flow):
+    view.open({"show": "retries"})
+    assert not flow.bar.isVisible()
+    assert view.sides.currentWidget() is view.ladder
+    view.open({"show": "letters"})
+    assert flow.bar.isVisible()
+    assert view.sides.currentWidget() is flow.inspect

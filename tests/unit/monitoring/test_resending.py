@@ -1,0 +1,79 @@
+"""How dead letters are sent again: target, change in the bodies, what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from broker_core.api import ORIGIN_LINK, MessageDetail
+from monitoring.dead_letters import dead_letter
+from monitoring.payload.listed import NO_MASK, ListMask
+from monitoring.payload.rules import DecoderRule, MaskRules
+from monitoring.resending import Part, Patch, ResendOrder, Target, edit_counts, resent_message
+from tests.support.fake_source import fake_detail
+
+PROPERTIES = {
+    "RETRY_TOPIC": "orders", "KEYS": "k-1", "TAGS": "RESERVE", "__SHARDINGKEY": "shop-7", "UNIQ_KEY": "u", "region": "hz",
+    "RECONSUME_TIME": "16",
+}  # fmt: skip
+
+
+def detail_of(body: bytes) -> MessageDetail:
+    return replace(fake_detail(256), topic="%DLQ%stock", body=body, properties=dict(PROPERTIES))
+
+
+def sent(body=b'{"sku": "SKU-1OO27"}', mask=NO_MASK, **asked):
+    detail = detail_of(body)
+    return resent_message(detail, dead_letter(detail, mask), ResendOrder(**asked))
+
+
+@pytest.mark.parametrize(
+    ("asked", "topic"),
+    [
+        ({}, "%RETRY%stock"),
+        ({"target": Target.TOPIC}, "orders"),
+        ({"target": Target.OTHER, "topic": "orders-repaired"}, "orders-repaired"),
+    ],
+)
+def test_the_target_decides_on_the_topic(asked, topic):
+    assert sent(**asked).topic == topic
+
+
+def test_the_group_alone_learns_the_first_topic():
+    assert sent().properties["RETRY_TOPIC"] == "orders"
+    assert "RETRY_TOPIC" not in sent(target=Target.TOPIC).properties
+
+
+def test_the_change_is_made_in_the_stored_body():
+    assert sent(patch=Patch("1OO27", "10027")).body == b'{"sku": "SKU-10027"}'
+    assert sent(patch=Patch("", "10027")).body == b'{"sku": "SKU-1OO27"}'
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [(Part.KEYS, "KEYS"), (Part.TAG, "TAGS"), (Part.ORDER_KEY, "__SHARDINGKEY"), (Part.PROPERTIES, "region")]
+)
+def test_what_is_not_kept_is_left_out_alone(part, name):
+    whole, less = sent().properties, sent(keeps=frozenset(Part) - {part}).properties
+    assert whole.keys() - less.keys() == {name}
+    assert less[ORIGIN_LINK] == fake_detail(256).offset_message_id
+
+
+def test_a_body_that_was_not_shown_as_it_is_is_not_edited():
+    masked = ListMask(DecoderRule("*", mask=MaskRules(("card",), ())))
+    body = b'{"card": "4111", "sku": "x"}'
+    letter = dead_letter(detail_of(body), masked)
+    assert "4111" not in letter.body
+    assert not letter.is_whole
+    assert sent(body, masked, patch=Patch("x", "y")).body == body
+    assert sent(b"\xff\xfex", patch=Patch("x", "y")).body == b"\xff\xfex"
+    long = b"x" * 100_000
+    assert sent(long, patch=Patch("x", "y")).body == long
+
+
+def test_a_change_is_counted_where_it_changes_something():
+    letters = [dead_letter(detail_of(body), NO_MASK) for body in (b"abc", b"xyz", b"aaa", b"\xff")]
+    assert edit_counts(letters, Patch("a", "b")) == (2, 1)
+    assert edit_counts(letters, Patch("a", "a")) == (0, 1)
+    assert edit_counts(letters, Patch()) == (0, 1)
+    assert [ResendOrder(patch=Patch("a")).changes, ResendOrder(keeps=frozenset()).changes] == [1, 4]
