@@ -57,6 +57,7 @@ GIVEN_BACK_LEVELS = (-1,) * 9 + (5, 6, 6, 7, 8, 9, 9, 10)
 """Of messages given back as a consumer does that fails: -1 makes it a dead letter, others wait 1 to 6 min."""
 PARTS = (
     ("dead_letters", "retries"),
+    *(("dead_letters", step) for step in ("edit", "resend", "verify", "close")),
     ("delay", "timers"),
     ("transactions", "rolled back"),
     ("transactions", "given up"),

@@ -24,7 +24,7 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Delete topic…", "Del"),
         ),
     ),
-    ("Topic", (("Undo the newest change…", "Ctrl+Z"),)),
+    ("Topic", (("Send message…", "Ctrl+Return"), ("Undo the newest change…", "Ctrl+Z"))),
     ("Broker settings", (("Undo the newest change…", "Ctrl+Z"),)),
     ("Messages", (("Resend…", "R"), ("Send message…", "Ctrl+Return"))),
     (

@@ -256,3 +256,7 @@ def test_the_steps_are_those_of_dead_letters_alone(view, flow):
     view.open({"show": "letters"})
     assert flow.bar.isVisible()
     assert view.sides.currentWidget() is flow.inspect
+    view.open({"show": "retries"})
+    view.open({"show": "close"})
+    assert view.sides.currentWidget() is flow.close
+    assert flow.bar.current == CLOSE

@@ -18,7 +18,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
 from gui.views.dead_letters.cuts import CutsButton
-from gui.views.dead_letters.flow import LetterFlow
+from gui.views.dead_letters.flow import STEPS, LetterFlow
 from gui.views.dead_letters.groups import GroupsPanel
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
@@ -94,6 +94,9 @@ class DeadLettersView(PageView):
         show = arguments.get("show")
         if show in (LETTERS, RETRIES):
             self._show_part(str(show))
+        elif show in STEPS:
+            self._show_part(LETTERS)
+            self.flow.go_to(str(show))
 
     def state_changed(self, state: ClusterState) -> None:
         self._state, self._now_ms = state, state.taken_ms

@@ -167,9 +167,10 @@ class Composing(_Widget):
         self.copy_button.clicked.connect(self._copy_id)
         for button in (self.cancel_button, self.show_button, self.copy_button, self.send_button):
             button.setAutoDefault(False)
-        for keys in ("Ctrl+Return", "Ctrl+Enter"):
-            shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(self._send)
+        shortcut = QShortcut(self)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.setKeys([QKeySequence("Ctrl+Return"), QKeySequence("Ctrl+Enter")])
+        shortcut.activated.connect(self._send)
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 

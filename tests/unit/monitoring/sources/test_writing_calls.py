@@ -33,7 +33,8 @@ WITH_CODES = {"ask_broker"}
 """May do both: its request says."""
 ASKS_BY_DIALOG = {"ActionPlan", "ActionDialog", "ProductionField"}
 BEHIND_DIALOGS = {
-    "views/messages/burst.py": "views/messages/compose_dialog.py",
+    "views/messages/burst.py": "views/messages/composing.py",
+    "views/dead_letters/paced.py": "views/dead_letters/resend.py",
     "operations/requests.py": "operations/offset_reset.py",
     "operations/offset_reset.py": "views/consumers/reset_dialog.py",
 }
