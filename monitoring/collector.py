@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import Catalog, CodecError, Columns, Snapshot
 from monitoring.dead_letters import DEAD_PREFIX
-from monitoring.delay import DelayFigures
+from monitoring.delay import DelayFigures, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
 
@@ -148,6 +148,7 @@ class Collector:
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
             slave_lag_bytes=snapshot.slave_lag_bytes,
+            lateness=lateness_of(snapshot.lateness),
         )
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:

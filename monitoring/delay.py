@@ -37,6 +37,45 @@ class DelayState:
     """Messages/s."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How often deliveries of the last hour were how late.
+
+    Attributes:
+        from_ms: Where each bucket begins, rising from 0; it ends where the next begins, the last has no end.
+        levels: Deliveries of the delay levels, one count a bucket.
+        timers: Of timers; zeros where none are served.
+        counted_s: How long of the hour was counted, in seconds.
+    """
+
+    from_ms: tuple[int, ...]
+    levels: tuple[int, ...]
+    timers: tuple[int, ...]
+    counted_s: int
+
+
+def lateness_of(columns: Columns) -> Lateness | None:
+    """From a snapshot's columns; None where the source does not tell.
+
+    Raises:
+        CodecError: The columns do not fit each other.
+    """
+    if not columns:
+        return None
+    known = {name: columns.get(name, b"") for name in ("from_ms", "levels", "counted_s")}
+    known["timers"] = columns.get("timers") or bytes(len(known["from_ms"]))
+    length = len(known["from_ms"])
+    lengths = {"levels": length, "timers": length, "counted_s": 8}
+    wrong = next((name for name, expected in lengths.items() if len(known[name]) != expected or length % 8), None)
+    if wrong is not None:
+        expected = lengths[wrong]
+        raise CodecError(f"the worker's column {wrong} of the lateness has {len(known[wrong])} bytes, expected {expected}")
+    from_ms, levels, timers, (counted_s,) = (
+        tuple(np.frombuffer(known[name], "<i8").tolist()) for name in ("from_ms", "levels", "timers", "counted_s")
+    )
+    return Lateness(from_ms, levels, timers, counted_s)
+
+
 _INTS = ("level", "delay_ms", "pending", "next_due_ms", "overdue_ms", "delivered", "skipped")
 _FLOATS = ("late_p50_ms", "late_p99_ms")
 

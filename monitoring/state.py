@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import Catalog
-from monitoring.delay import DelayState, no_delays
+from monitoring.delay import DelayState, Lateness, no_delays
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -61,6 +61,8 @@ class ClusterState:
     """As in `Snapshot.faults`: parts of an attached cluster that do not answer as they should, and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)
     """As in `Snapshot.slave_lag_bytes`."""
+    lateness: Lateness | None = None
+    """None where the source does not tell."""
 
     @property
     def is_from_outside(self) -> bool:

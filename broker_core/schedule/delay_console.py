@@ -16,6 +16,7 @@ from broker_core.message.model import MessageToStore, StoredMessage
 from broker_core.message.record import decode_record
 from broker_core.schedule.delay_delivery import DelayDelivery, DeliveryStore
 from broker_core.schedule.delayed_message import delayed_again, real_place
+from broker_core.schedule.lateness import LatenessCounts
 from broker_core.schedule.level_queue import LevelQueue
 from broker_core.schedule.overrides import DONE, ENTRIES_MAX, Override, Overrides
 from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels
@@ -153,6 +154,10 @@ class DelayConsole:
         """One row a level, in their order; cheap enough for ten times a second."""
         now_ms, now_s = self._clock(), int(self._timer_ms() / 1000)
         return [self._figures_of(level, now_ms, now_s) for level in self._delivery.levels.values()]
+
+    def lateness(self) -> LatenessCounts:
+        """How late the deliveries of the last hour were, of all levels together."""
+        return self._delivery.late_hour.counts(int(self._timer_ms() / 1000))
 
     def _figures_of(self, level: LevelQueue, now_ms: int, now_s: int) -> LevelFigures:
         pending = max(level.max_offset - level.offset - self._overrides.done_count(level.level), 0)

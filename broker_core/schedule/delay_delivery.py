@@ -20,6 +20,7 @@ from typing import Protocol
 from broker_core.errors import RecordError
 from broker_core.message.model import MessageToStore
 from broker_core.schedule.delayed_message import delivered
+from broker_core.schedule.lateness import LatenessHour
 from broker_core.schedule.level_queue import LevelQueue, QueueReader
 from broker_core.schedule.overrides import Override, Overrides
 from broker_core.schedule.timers import Alarm, Timers
@@ -61,6 +62,7 @@ class DelayDelivery:
         count: Called with topic and bytes of each delivery.
 
     Attributes:
+        late_hour: Lateness of the deliveries of all levels.
         copy_end: Physical offset behind the last delivered message.
         overrides_changed: Whether a delivery changed ``overrides``; reset by who saves them.
     """
@@ -81,6 +83,7 @@ class DelayDelivery:
         self._clock = clock
         self._timers = timers
         self._count = count
+        self.late_hour = LatenessHour()
         self.copy_end = 0
         self.overrides_changed = False
         self._overrides_retry_ms = 0.0
@@ -224,7 +227,9 @@ class DelayDelivery:
 
     def _delivered(self, level: LevelQueue, result: PutResult, due_ms: int) -> None:
         level.delivered += 1
-        level.lateness.add(max(result.store_timestamp_ms - due_ms, 0), int(self._timers.now_ms() / 1000))
+        late_ms, now_s = max(result.store_timestamp_ms - due_ms, 0), int(self._timers.now_ms() / 1000)
+        level.lateness.add(late_ms, now_s)
+        self.late_hour.add(late_ms, now_s)
 
     def _failed(self, level: LevelQueue, result: PutResult, timer_ms: float) -> None:
         level.failures += 1

@@ -1,10 +1,17 @@
-"""How late deliveries of the last minute were: a ring of one-second histograms, constant memory, no sorting of samples."""
+"""How late deliveries were: of the last minute as two figures, of the last hour as a histogram.
+
+Both are rings of counts: constant memory, no sorting of samples.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 WINDOW_SECONDS = 60
+HOUR_MINUTES = 60
+LATE_FROM_MS = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
+"""Where the buckets of `LatenessHour` begin; each ends where the next one begins, the last has no end."""
 _NAN = float("nan")
 
 
@@ -57,6 +64,48 @@ class LatenessWindow:
     def _forget(self, now_s: int) -> None:
         for second in [second for second in self._seconds if not now_s - WINDOW_SECONDS < second <= now_s]:
             del self._seconds[second]
+
+
+class LatenessCounts(NamedTuple):
+    """Deliveries of the last hour, one count for each bucket of `LATE_FROM_MS`; ``seconds``: how long of it was counted."""
+
+    deliveries: tuple[int, ...]
+    seconds: int
+
+
+class LatenessHour:
+    """Lateness of everything that was delivered in the last hour, the running minute included."""
+
+    __slots__ = ("_began_s", "_counts", "_counts_s", "_minutes")
+
+    def __init__(self) -> None:
+        self._began_s = -1
+        self._counts = LatenessCounts((0,) * len(LATE_FROM_MS), 0)
+        self._counts_s = -1
+        self._minutes: dict[int, list[int]] = {}
+
+    def add(self, late_ms: int, now_s: int) -> None:
+        """Count one delivery; the arguments are those of `LatenessWindow.add`."""
+        counts = self._minutes.get(now_s // 60)
+        if counts is None:
+            self._forget(now_s // 60)
+            counts = self._minutes[now_s // 60] = [0] * len(LATE_FROM_MS)
+        counts[bisect_right(LATE_FROM_MS, late_ms) - 1] += 1
+
+    def counts(self, now_s: int) -> LatenessCounts:
+        """The histogram; computed once a second, and counted from the first call on."""
+        if self._began_s < 0:
+            self._began_s = now_s
+        if now_s != self._counts_s:
+            self._forget(now_s // 60)
+            sums = tuple(map(sum, zip(*self._minutes.values(), strict=True))) or (0,) * len(LATE_FROM_MS)
+            self._counts = LatenessCounts(sums, min(max(0, now_s - self._began_s), HOUR_MINUTES * 60))
+            self._counts_s = now_s
+        return self._counts
+
+    def _forget(self, minute: int) -> None:
+        for old in [old for old in self._minutes if not minute - HOUR_MINUTES < old <= minute]:
+            del self._minutes[old]
 
 
 def _rounded(late_ms: int) -> int:

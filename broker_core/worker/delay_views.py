@@ -9,6 +9,7 @@ from typing import Any
 from broker_core.errors import BugError, UsageError
 from broker_core.ipc.schema import ActOnDelayed, Columns, DelayedActed, DelayedMessages
 from broker_core.schedule.delay_console import DelayConsole, DelayedPage, LevelFigures, Place
+from broker_core.schedule.lateness import LATE_FROM_MS, LatenessCounts
 
 _FLOATS = frozenset({"late_p50_ms", "late_p99_ms"})
 
@@ -24,6 +25,18 @@ def _packed(name: str, values: tuple[Any, ...]) -> bytes:
     if sys.byteorder == "big":
         column.byteswap()
     return column.tobytes()
+
+
+def lateness_columns(levels: LatenessCounts | None, timers: LatenessCounts | None) -> Columns:
+    """The columns of `broker_core.ipc.schema.Snapshot.lateness`."""
+    if levels is None:
+        return {}
+    return {
+        "from_ms": _packed("from_ms", LATE_FROM_MS),
+        "levels": _packed("levels", levels.deliveries),
+        "timers": b"" if timers is None else _packed("timers", timers.deliveries),
+        "counted_s": _packed("counted_s", (levels.seconds,)),
+    }
 
 
 def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:

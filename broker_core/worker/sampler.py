@@ -20,7 +20,7 @@ from broker_core.store.results import StoreStats
 from broker_core.worker.action_events import action_event
 from broker_core.worker.atomic_views import atomic_totals
 from broker_core.worker.catalog import Inventory, take_inventory
-from broker_core.worker.delay_views import delay_columns
+from broker_core.worker.delay_views import delay_columns, lateness_columns
 from broker_core.worker.engine import EngineView
 from broker_core.worker.store_views import longest_flush_ms
 from broker_core.worker.timer_views import timer_figures
@@ -101,6 +101,7 @@ class Sampler:
             totals=self._totals(),
             delays=delay_columns(self._engine.delays.figures() if self._engine.delays else []),
             timers=timer_figures(self._engine.timers),
+            lateness=self._lateness(),
         )
 
     def events(self) -> list[Occurred]:
@@ -164,6 +165,10 @@ class Sampler:
             self._events.append(Occurred("writes_accepted", "The broker takes messages again", now_ms))
 
     # ---- columns ----
+
+    def _lateness(self) -> Columns:
+        delays, timers = self._engine.delays, self._engine.timers
+        return lateness_columns(delays.lateness() if delays else None, timers.lateness() if timers else None)
 
     def _topic_columns(self) -> Columns:
         counters = self._engine.counters.topics

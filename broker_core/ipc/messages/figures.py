@@ -75,6 +75,10 @@ class Snapshot:
     """Of an attached cluster: the parts that do not answer as they should (a broker's name, ``name server``), and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)
     """For each of the catalog's brokers, how far the last of its slaves is behind, in bytes of the commit log; -1 unknown."""
+    lateness: Columns = field(default_factory=dict)
+    """How late the deliveries of the last hour were, as counts of B buckets: ``from_ms`` (where each begins, rising from 0; it
+    ends where the next begins, the last has no end), ``levels``, ``timers`` (empty while timers are not served) — i8[B];
+    ``counted_s`` (how long of the hour this process has counted) — i8[1]. Empty where that is not known from inside."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from broker_core.message.properties import (
     find_property_bytes,
     property_marker,
 )
+from broker_core.schedule.lateness import LatenessCounts
 from broker_core.schedule.timer.far_ahead import DAY_MS
 from broker_core.schedule.timer.layout import WHEEL_TOPIC, Unit, java_hash
 from broker_core.schedule.timer.messages import (
@@ -182,6 +183,10 @@ class TimerConsole:
             late.p99_ms,
             max(0, self._source.queue_bounds()[1] - store.queue_offset),
         )
+
+    def lateness(self) -> LatenessCounts:
+        """How late the deliveries of the last hour were."""
+        return self._work.late_hour.counts(self._clock() // 1_000)
 
     def outlook(self) -> Outlook:
         """Messages by minute, hour and day ahead. What is overdue counts as of now."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from broker_core.errors import CodecError
 from broker_core.message.model import MessageToStore
-from broker_core.schedule.lateness import LatenessWindow
+from broker_core.schedule.lateness import LatenessHour, LatenessWindow
 from broker_core.schedule.timer.far_ahead import FarAhead
 from broker_core.schedule.timer.intake import NOT_A_TIMER, Intake, take
 from broker_core.schedule.timer.layout import Unit
@@ -103,6 +103,7 @@ class TimerWork:
         self.store = store
         self.figures = TimerFigures()
         self.lateness = LatenessWindow()
+        self.late_hour = LatenessHour()
         self.far = FarAhead()
         self._source = source
         self._history = history
@@ -294,7 +295,9 @@ class TimerWork:
         if not self._store(message, unit.physical_offset, now_ms):
             return False
         self.figures.delivered += 1
-        self.lateness.add(max(0, now_ms - unit.slot_ms - self.store.precision_ms), now_ms // 1_000)
+        late_ms = max(0, now_ms - unit.slot_ms - self.store.precision_ms)
+        self.lateness.add(late_ms, now_ms // 1_000)
+        self.late_hour.add(late_ms, now_ms // 1_000)
         return True
 
     def _store(self, message: MessageToStore, where: int, now_ms: int) -> bool:

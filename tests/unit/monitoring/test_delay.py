@@ -6,7 +6,7 @@ from math import nan
 import pytest
 
 from broker_core.api import CodecError
-from monitoring.delay import DelayFigures, no_delays
+from monitoring.delay import DelayFigures, Lateness, lateness_of, no_delays
 
 INTS = ("level", "delay_ms", "pending", "next_due_ms", "overdue_ms", "delivered", "skipped")
 
@@ -42,3 +42,21 @@ def test_an_older_worker_tells_nothing():
 def test_columns_that_do_not_fit_each_other_are_refused(wrong):
     with pytest.raises(CodecError, match="delay levels"):
         DelayFigures().derive(0, columns() | wrong)
+
+
+def packed(*values):
+    return array("q", values).tobytes()
+
+
+def test_the_lateness_of_the_last_hour_is_read_from_its_columns():
+    columns = {"from_ms": packed(0, 10), "levels": packed(5, 6), "timers": packed(0, 2), "counted_s": packed(90)}
+    assert lateness_of(columns) == Lateness((0, 10), (5, 6), (0, 2), 90)
+    assert lateness_of(columns | {"timers": b""}) == Lateness((0, 10), (5, 6), (0, 0), 90)
+    assert lateness_of({}) is None
+
+
+@pytest.mark.parametrize("wrong", [{"levels": b""}, {"timers": bytes(8)}, {"counted_s": b""}, {"from_ms": b"1234567"}])
+def test_columns_of_the_lateness_that_do_not_fit_are_refused(wrong):
+    columns = {"from_ms": packed(0, 10), "levels": packed(5, 6), "timers": packed(0, 2), "counted_s": packed(90)}
+    with pytest.raises(CodecError, match="lateness"):
+        lateness_of(columns | wrong)

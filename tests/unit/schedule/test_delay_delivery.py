@@ -4,6 +4,7 @@ import pytest
 
 from broker_core.message.tags import tags_code
 from broker_core.schedule.delay_delivery import DELIVERIES_PER_TURN
+from broker_core.schedule.lateness import LATE_FROM_MS
 from broker_core.schedule.overrides import Override
 from broker_core.store.results import PutStatus
 
@@ -218,6 +219,8 @@ def test_lateness_is_measured_and_nothing_is_early(bench):
     level = bench.delivery.levels[1]
     assert level.delivered == 2
     assert level.lateness.figures(1) == (0.0, 12.0)
+    counts = bench.delivery.late_hour.counts(1).deliveries
+    assert {LATE_FROM_MS[place]: count for place, count in enumerate(counts) if count} == {0: 1, 10: 1}
 
 
 def test_a_cancelled_message_is_passed_over(bench):

@@ -11,7 +11,7 @@ from broker_core.errors import UsageError
 from broker_core.ipc.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.ipc.schema import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed, Reply, Request
 from broker_core.schedule.delay_service import DelayService
-from broker_core.worker.delay_views import delay_columns
+from broker_core.worker.delay_views import delay_columns, lateness_columns
 from broker_core.worker.queries import Queries
 from broker_core.worker.sampler import Sampler
 from tests.support.schedule_bench import ManualTimers
@@ -66,7 +66,19 @@ def test_levels_are_in_every_snapshot(engine, delays):
     assert array("d", columns["late_p99_ms"])[2] == 0.0
 
 
+def test_the_lateness_of_deliveries_is_in_every_snapshot(engine, delays):
+    sampler = Sampler(engine, clock=engine.clock)
+    put(engine, b"one")
+    lateness = {name: array("q", data).tolist() for name, data in sampler.snapshot().lateness.items()}
+    assert (sum(lateness["levels"]), lateness["timers"], lateness["counted_s"]) == (0, [], [0])
+    delays.advance(10_000)
+    lateness = {name: array("q", data).tolist() for name, data in sampler.snapshot().lateness.items()}
+    assert lateness["levels"] == [1] + [0] * (len(lateness["from_ms"]) - 1)
+    assert (lateness["from_ms"][0], lateness["counted_s"]) == (0, [10])
+
+
 def test_without_levels_the_columns_are_empty():
+    assert lateness_columns(None, None) == {}
     assert set(delay_columns([]).values()) == {b""}
 
 
