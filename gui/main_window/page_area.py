@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
@@ -25,6 +25,8 @@ TABS_MAX = 20
 TABS_WIDTH_MIN = 60
 TITLE_CHARACTERS_MAX = 36
 """A name longer than this is cut in its middle; the tool tip says all of it."""
+TITLES_A_TURN = 3
+"""Titles of tabs behind that are written in a turn: with each Qt lays out all tabs, and another language changes them all."""
 TEAR_OFF = 40
 """How far from the strip, in px, a tab is dropped to get a window of its own."""
 
@@ -90,6 +92,11 @@ class PageArea(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._slots: list[_Slot] = []
+        self._late_titles: dict[PageView, str] = {}
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(0)
+        self._late.timeout.connect(self._write_late_titles)
         self.tabs = _Tabs()
         self.tabs.setObjectName("tabs")
         self.tabs.setTabsClosable(True)
@@ -195,7 +202,7 @@ class PageArea(QWidget):
             self._stack.addWidget(page)
             # Not before: Qt would apply the sheet a second time when the page gets its parent.
             self._theme.dress_soon(page)
-            page.title_changed.connect(lambda title: self._write_title(page, title))
+            page.title_changed.connect(lambda title: self._title_changed(page, title))
             self._write_title(page, page.tab_title())
         return slot.page
 
@@ -274,6 +281,19 @@ class PageArea(QWidget):
             index = self._index(page)
             self.tabs.setTabText(index, shown_title(title))
             self.tabs.setTabToolTip(index, title)
+
+    def _title_changed(self, page: PageView, title: str) -> None:
+        if page is self.current:
+            self._write_title(page, title)
+        else:
+            self._late_titles[page] = title
+            self._late.start()
+
+    def _write_late_titles(self) -> None:
+        for page in list(self._late_titles)[:TITLES_A_TURN]:
+            self._write_title(page, self._late_titles.pop(page))
+        if self._late_titles:
+            self._late.start()
 
     def _write_icons(self) -> None:
         tokens = self._theme.tokens

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF
+from PySide6.QtGui import QColor, QFontMetricsF, QPen, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
@@ -114,7 +114,8 @@ class TimeChart(QWidget):
         self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
         self._plot.getViewBox().sigResized.connect(self._draw_marks)
         self._plot.viewport().installEventFilter(self)
-        theme.changed.connect(self._restyle)
+        self._is_stale = False
+        theme.changed.connect(self._theme_changed)
         times.changed.connect(self._plot.getAxis("bottom").relabel)
         self._restyle(theme.tokens)
         self.setMinimumHeight(90)
@@ -196,7 +197,7 @@ class TimeChart(QWidget):
         for item in self._marks:
             self._plot.removeItem(item)
         tokens = self._theme.tokens
-        pen = pg.mkPen(tokens.checking, width=1, style=Qt.PenStyle.DotLine)
+        pen = _mark_pen(tokens)
         self._marks_drawn_at = self._seconds_per_px
         named = mark_names(
             self._shown_marks,
@@ -347,7 +348,20 @@ class TimeChart(QWidget):
         shown = self._threshold is not None and self._threshold.isVisible()
         return max(self.highest, float(self._threshold.value()) if shown else 0.0) * 1.12 or 1.0
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._is_stale:
+            self._restyle(self._theme.tokens)
+
+    def _theme_changed(self, tokens: Tokens) -> None:
+        # The charts of all pages at once would be felt: what is not seen gets its colours when it is shown.
+        if self.isVisible():
+            self._restyle(tokens)
+        else:
+            self._is_stale = True
+
     def _restyle(self, tokens: Tokens) -> None:
+        self._is_stale = False
         self._plot.setBackground(None)
         self._plot.focus_colour = tokens.accent
         grid = QColor(tokens.border)
@@ -369,8 +383,12 @@ class TimeChart(QWidget):
         if self._forecast is not None:
             self._forecast.set_colour(self.colour(self._series[0].key, tokens))
         self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
-        if self._marks:
-            self._draw_marks()
+        for item in self._marks:
+            # Their places stay: made anew they would take four times as long.
+            item.setPen(_mark_pen(tokens))
+            item.label.setColor(tokens.checking)
+            item.label.fill = pg.mkBrush(_ground(tokens) if item.label.format else None)
+            item.label.update()
 
     def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
         if event.type() == QEvent.Type.Leave:
@@ -400,6 +418,11 @@ def _label_at(one: NamedMark, tokens: Tokens) -> dict[str, Any]:
     side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
     ground = _ground(tokens) if one.name else None  # a name that found no place hides nothing
     return {"position": one.height, "color": tokens.checking, "anchors": [side, side], "fill": ground}
+
+
+def _mark_pen(tokens: Tokens) -> QPen:
+    pen: QPen = pg.mkPen(tokens.checking, width=1, style=Qt.PenStyle.DotLine)
+    return pen
 
 
 def _ground(tokens: Tokens) -> QColor:

@@ -137,6 +137,8 @@ class ThemeManager(QObject):
         self._tokens = tokens
         self._apply()
         self.changed.emit(tokens)
+        # In a turn of its own: what listens takes one, too.
+        self._turn.start()
 
     def _apply(self) -> None:
         self._application.setPalette(palette(self._tokens))
@@ -144,7 +146,6 @@ class ThemeManager(QObject):
         self._parts = [part for part in self._parts if isValid(part)]
         # What is seen comes first; what lies behind is restyled in the turns after, a page at a time.
         self._stale = sorted(self._parts, key=lambda part: not part.isVisible())
-        self._restyle()
 
     def _restyle(self) -> None:
         end = time.perf_counter() + SLICE_S

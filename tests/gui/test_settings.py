@@ -219,11 +219,19 @@ def test_alerts_are_told_through_the_desktop_or_not(make_view, source, window):
 
 def test_sections_are_made_when_they_are_shown(make_view, source):
     view = make_view(source)
-    assert set(view._made) == {"connections"}
+    assert set(view._parts) == {"connections"}
     for key in view.buttons:
         view.show_section(key)
+        assert view.section(key) is view._parts[key].made
     view.retranslate()
-    assert set(view._made) == set(view.buttons)
+    assert set(view._parts) == set(view.buttons)
+
+
+def test_the_first_section_comes_by_itself_a_turn_after_the_page(make_view, source, qtbot):
+    view = make_view(source)
+    assert view._parts["connections"].made is None
+    qtbot.waitUntil(lambda: view._parts["connections"].made is not None)
+    assert view._parts["connections"].made.isVisible()
 
 
 def test_keys_are_changed_where_they_are_listed(make_view, window):

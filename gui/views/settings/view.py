@@ -16,6 +16,7 @@ from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
 from gui.widgets.basic import IconButton
+from gui.widgets.lazy_tab import LaterPart
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -47,7 +48,7 @@ class SettingsView(PageView):
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._made: dict[str, Section] = {}
+        self._parts: dict[str, LaterPart[Section]] = {}
         self._current = ""
         self._stack = QStackedWidget()
         self._group = QButtonGroup(self)
@@ -81,30 +82,35 @@ class SettingsView(PageView):
         for key, title, _glyph, _make in _SECTIONS:
             self.buttons[key].setText(tr(title))
             self.buttons[key].setAccessibleName(tr(title))
-        for section in self._made.values():
-            section.retranslate()
+        for part in self._parts.values():
+            if part.made is not None:
+                part.made.retranslate()
 
     def show_section(self, key: str) -> None:
         """Show a section by its key."""
-        if key not in self._made:
-            make = next(make for known, _title, _glyph, make in _SECTIONS if known == key)
-            made = self._made[key] = make(self.context)
-            self._stack.addWidget(made)
-            made.retranslate()
+        if key not in self._parts:
+            # A turn after the page: both in one would be felt.
+            part = self._parts[key] = LaterPart(partial(self._make, key), fill=lambda made: made.refresh(), turns=1)
+            self._stack.addWidget(part)
         self._current = key
         self.buttons[key].setChecked(True)
-        self._stack.setCurrentWidget(self._made[key])
-        for section in self._made.values():
+        self._stack.setCurrentWidget(self._parts[key])
+        for part in self._parts.values():
             # A stack is as wide as its widest page may be: what is not shown takes no room.
-            side = QSizePolicy.Policy.Preferred if section is self._made[key] else QSizePolicy.Policy.Ignored
-            section.setSizePolicy(side, side)
+            side = QSizePolicy.Policy.Preferred if part is self._parts[key] else QSizePolicy.Policy.Ignored
+            part.setSizePolicy(side, side)
         self._refresh()
 
     def section(self, key: str) -> Section:
         """A section that was shown."""
-        return self._made[key]
+        return self._parts[key].widget
 
     # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _make(self, key: str) -> Section:
+        made = next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)
+        made.retranslate()
+        return made
 
     def _build(self) -> None:
         navigation = QWidget()
@@ -130,6 +136,6 @@ class SettingsView(PageView):
         self.place_changed.emit({"show": key})
 
     def _refresh(self) -> None:
-        section = self._made.get(self._current)
-        if section is not None:
-            section.refresh()
+        part = self._parts.get(self._current)
+        if part is not None and part.made is not None:
+            part.made.refresh()

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -72,3 +74,12 @@ def test_a_band_that_may_not_drain_has_no_late_end():
 
 def test_the_lag_of_now_counts_more_than_the_last_sample():
     assert forecast(T, 20_000 - 50 * T, 0.0).outlook is Outlook.CAUGHT_UP
+
+
+def test_a_forecast_imports_nothing_in_the_midst_of_a_turn_of_the_window():
+    code = (
+        "import sys, numpy as np; from monitoring.lag import forecast; before = set(sys.modules); "
+        "at = np.arange(400.0); assert forecast(at, 1_000 - at).slope == -1; print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[]"
