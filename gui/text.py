@@ -39,6 +39,15 @@ def tr(text: str, /, **values: object) -> str:
     return shown.format(**values)
 
 
+Words = str | Callable[[], str]
+"""A text, or what writes it: that is asked anew when the language changes, so it knows a key and values, and no widget."""
+
+
+def said(words: Words) -> str:
+    """The words in the language of the window."""
+    return words if isinstance(words, str) else words()
+
+
 def _singular(text: str, values: Mapping[str, object]) -> str:
     """The English text with the words of each count that is 1 in the singular."""
     ones = [name for name, value in values.items() if value in (1, "1") and value is not True]
@@ -251,6 +260,25 @@ def duration_text(milliseconds: float | None) -> str:
         return tr("{hours} h {minutes} min", hours=hours, minutes=minutes) if minutes else tr("{hours} h", hours=hours)
     days, hours = divmod(hours, 24)
     return tr("{days} d {hours} h", days=days, hours=hours) if hours and days < 3 else tr("{days} d", days=days)
+
+
+def span_text(milliseconds: float) -> str:
+    """A duration that somebody set, exactly: ``200 ms``, ``1.5 s``, ``1 min``, ``1 min 30 s``, ``2 h``, ``3 d``."""
+    if 0 < milliseconds < 1_000:
+        return tr("{count} ms", count=f"{milliseconds:g}")
+    seconds = milliseconds / 1_000
+    sizes = (("{days} d", "days", 86_400), ("{hours} h", "hours", 3_600), ("{minutes} min", "minutes", 60))
+    parts = []
+    for form, name, size in sizes:
+        if seconds >= size:
+            parts.append(tr(form, **{name: int(seconds // size)}))
+            seconds %= size
+    return " ".join([*parts, tr("{seconds} s", seconds=f"{seconds:g}")] if seconds or not parts else parts)
+
+
+def size_text(value: float) -> str:
+    """A size that somebody set: as `bytes_text`, whole ones without a fraction: ``1 GiB``, ``5.7 MiB``."""
+    return bytes_text(value).replace(".0 ", " ")
 
 
 def age_text(then_ms: float | None, now_ms: float) -> str:

@@ -142,7 +142,7 @@ def test_a_change_that_deletes_messages_warns(make_view, source):
     view = make_view(source)
     view.stage("fileReservedTime", "1")
     dialog = view.ask_change()
-    assert view.staged_facts.pairs() == [("fileReservedTime", "48 → 1")]
+    assert view.staged_facts.pairs() == [("fileReservedTime", "48 (2 d) → 1 (1 h)")]
     assert any("are deleted with the next cleaning" in label.text() for label in dialog.findChildren(type(view.detail.locked)))
     dialog.reject()
 
@@ -155,7 +155,53 @@ def test_settings_that_were_not_read_say_why(make_view, source):
 
 @pytest.mark.parametrize(
     ("key", "value", "shown"),
-    [("maxMessageSize", "4194304", "4.0 MiB"), ("registerNameServerPeriod", "30000", "30 s"), ("deleteWhen", "04", "")],
+    [
+        ("maxMessageSize", "4194304", "4 MiB"),
+        ("mappedFileSizeCommitLog", "1073741824", "1 GiB"),
+        ("mappedFileSizeConsumeQueue", "6000000", "5.7 MiB"),
+        ("registerNameServerPeriod", "30000", "30 s"),
+        ("transactionCheckInterval", "60000", "1 min"),
+        ("waitTimeMillsInSendQueue", "200", "200 ms"),
+        ("timerMaxDelaySec", "259200", "3 d"),
+        ("fileReservedTime", "72", "3 d"),
+        ("diskMaxUsedSpaceRatio", "75", ""),
+        ("flushCommitLogLeastPages", "4", "16 KiB"),
+        ("maxPopPollingSize", "100000", ""),
+        ("transactionOpBatchInterval", "0", ""),
+        ("startAcceptSendRequestTimeStamp", "1795227302640", ""),
+        ("deleteWhen", "04", ""),
+    ],
 )
 def test_a_number_with_a_unit_is_said_in_words(key, value, shown):
     assert human_text(key, value) == shown
+
+
+def test_a_value_has_its_meaning_beside_the_raw_number_everywhere(make_view, source):
+    view = make_view(source)
+    view.stage("flushConsumerOffsetInterval", "60000")
+    view.open({"setting": "flushConsumerOffsetInterval"})
+
+    assert view.staged_facts.pairs() == [("flushConsumerOffsetInterval", "5000 (5 s) → 60000 (1 min)")]
+    shown = {column.key: column.text(view.grid.selected_row) for column in view.model.columns}
+    assert (shown["value"], shown["staged"], shown["default"]) == ("5000 (5 s)", "60000 (1 min)", "5000")
+    assert ("Value now", "5000 (5 s)") in view.detail.facts.pairs()
+    assert ("Default", "5000 (5 s)") in view.detail.facts.pairs()
+    dialog = view.ask_change()
+    said = [label.text() for label in dialog.findChildren(type(view.detail.locked))]
+    assert "5000 (5 s) → 60000 (1 min)" in said
+    dialog.reject()
+
+
+def test_what_is_typed_says_what_it_means(make_view, source):
+    view = make_view(source)
+    view.open({"setting": "maxMessageSize"})
+    view.detail.field.setText("1048576")
+    assert view.detail.meaning.text() == "1 MiB"
+    view.detail.field.setText("much")
+    assert not view.detail.meaning.isVisible()
+
+
+def test_the_search_finds_a_value_by_its_meaning(make_view, source):
+    view = make_view(source)
+    view.filter.search.searched.emit("1 gib")
+    assert "mappedFileSizeCommitLog" in keys(view)

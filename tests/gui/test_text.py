@@ -58,6 +58,15 @@ NAN = math.nan
         (text.duration_text(14 * 60_000), "14 min"),
         (text.duration_text((2 * 60 + 14) * 60_000), "2 h 14 min"),
         (text.duration_text(3 * 86_400_000), "3 d"),
+        (text.span_text(0), "0 s"),
+        (text.span_text(200), "200 ms"),
+        (text.span_text(1_500), "1.5 s"),
+        (text.span_text(60_000), "1 min"),
+        (text.span_text(90_000), "1 min 30 s"),
+        (text.span_text(7_200_000), "2 h"),
+        (text.span_text(3 * 86_400_000), "3 d"),
+        (text.size_text(2**30), "1 GiB"),
+        (text.size_text(6_000_000), "5.7 MiB"),
         (text.age_text(1_000, 1_200), "0.2 s"),
         (text.age_text(2_000, 1_000), "0 s"),
         (text.messages_unit(1), "message"),
@@ -141,8 +150,11 @@ def literal_texts() -> dict[str, str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 places = TEXT_ARGUMENTS.get(node.func.id, ())
+                arguments = node.args
+                if node.func.id == "partial" and isinstance(node.args[0], ast.Name) and node.args[0].id == "tr":
+                    arguments, places = node.args[1:], (0,)
                 for place in places:
-                    argument = node.args[place] if place < len(node.args) else None
+                    argument = arguments[place] if place < len(arguments) else None
                     if isinstance(argument, ast.Constant) and argument.value:
                         found[str(argument.value)] = str(path.relative_to(GUI))
     return found

@@ -6,18 +6,17 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QStackedLayout, QWidget
 
 from broker_core.api import SettingKind
-from gui.text import UNKNOWN, bytes_text, duration_text, tr
+from gui.text import UNKNOWN, size_text, span_text, tr
 from gui.theme.style import repolish
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from monitoring.admin.setting_units import SettingUnit, setting_unit
 from monitoring.admin.settings import Fault, Setting, fault_of
 
-_BYTES = ("Bytes", "maxMessageSize", "consumerFallbehindThreshold")
-_MILLISECONDS = ("Interval", "Mills", "Period", "waitTimeMillsInSendQueue")
-_LONG_MS = 1_000_000_000
-"""A number of ms beyond this is a moment, not a time."""
+PAGE_BYTES = 4_096
+_MS_OF = {SettingUnit.MILLISECONDS: 1, SettingUnit.SECONDS: 1_000, SettingUnit.HOURS: 3_600_000}
 
 
 class SettingDetail(Panel):
@@ -38,6 +37,8 @@ class SettingDetail(Panel):
         self.field = QLineEdit()
         self.switch = QComboBox()
         self.switch.addItems(["true", "false"])
+        self.meaning = label(role="caption", wrap=True)
+        """What the typed number is."""
         self.fault = label(role="critical", wrap=True)
         self.locked = label(role="caption", wrap=True)
         self.stage_button = QPushButton()
@@ -82,7 +83,7 @@ class SettingDetail(Panel):
     # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for part in (self.explanation, self.facts, self._fields, self.fault, self.locked):
+        for part in (self.explanation, self.facts, self._fields, self.meaning, self.fault, self.locked):
             self.content.addWidget(part)
         self.content.addLayout(row(self.stage_button, self.default_button, self.keep_button, 1))
         self.content.addStretch(1)
@@ -98,6 +99,7 @@ class SettingDetail(Panel):
             self.explanation.setText("")
             self.facts.set_pairs([])
             self.fault.hide()
+            self.meaning.hide()
             return
         self.set_title(setting.key, "")
         self.explanation.setText(tr(EXPLANATIONS[setting.key]) if setting.key in EXPLANATIONS else "")
@@ -114,9 +116,12 @@ class SettingDetail(Panel):
         setting = self._setting
         if setting is None or not setting.is_live:
             self.fault.hide()
+            self.meaning.hide()
             return
         text = self._text()
         fault = fault_of(setting, text)
+        self.meaning.setText("" if fault else human_text(setting.key, text))
+        self.meaning.setVisible(bool(self.meaning.text()))
         self.field.setProperty("valid", "false" if fault else "")
         repolish(self.field)
         self.fault.setVisible(fault is not None)
@@ -162,24 +167,34 @@ def fault_text(setting: Setting, fault: Fault) -> str:
 
 
 def human_text(key: str, value: str) -> str:
-    """What a value means, where its unit is known: ``4.0 MiB``, ``5.0 s``; else empty."""
-    if not value.isdecimal():
+    """What a value means, where its unit is known and the number alone does not say it: ``4 MiB``, ``1 min``; else empty."""
+    unit = setting_unit(key)
+    if unit is None or not (value.isascii() and value.isdecimal()) or (number := int(value)) == 0:
         return ""
-    if any(word in key for word in _BYTES):
-        return bytes_text(int(value))
-    if any(word in key for word in _MILLISECONDS) and 1_000 <= int(value) < _LONG_MS:
-        return duration_text(int(value))
-    return ""
+    match unit:
+        case SettingUnit.BYTES:
+            return size_text(number)
+        case SettingUnit.PAGES:
+            return size_text(number * PAGE_BYTES)
+        case SettingUnit.PERCENT:
+            return ""  # the number says it
+    return span_text(number * _MS_OF[unit])
+
+
+def value_text(key: str, value: str) -> str:
+    """A value with what it means behind it: ``1073741824 (1 GiB)``."""
+    human = human_text(key, value)
+    return f"{value} ({human})" if human else value
 
 
 def _facts(setting: Setting) -> list[tuple[str, str]]:
     spec = setting.spec
-    human = human_text(setting.key, setting.value)
-    facts = [(tr("Value now"), f"{setting.value or UNKNOWN} ({human})" if human else setting.value or UNKNOWN)]
+    facts = [(tr("Value now"), value_text(setting.key, setting.value) or UNKNOWN)]
     if setting.default:
-        facts.append((tr("Default"), setting.default))
+        facts.append((tr("Default"), value_text(setting.key, setting.default)))
     if spec is not None and spec.low is not None and spec.high is not None:
-        facts.append((tr("Takes"), tr("{low} to {high}", low=f"{spec.low:,}", high=f"{spec.high:,}")))
+        low, high = _bound(setting.key, spec.low), _bound(setting.key, spec.high)
+        facts.append((tr("Takes"), tr("{low} to {high}", low=low, high=high)))
     elif spec is not None and spec.kind is SettingKind.SWITCH:
         facts.append((tr("Takes"), tr("true or false")))
     return facts
@@ -189,3 +204,8 @@ def _locked_text(setting: Setting) -> str:
     if setting.spec is None:
         return tr("This broker does it this way; it cannot be set.")
     return tr("It is read when the broker starts and cannot be changed while it runs.")
+
+
+def _bound(key: str, number: int) -> str:
+    human = human_text(key, str(number))
+    return f"{number:,} ({human})" if human else f"{number:,}"

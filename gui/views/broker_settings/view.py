@@ -15,7 +15,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
-from gui.views.broker_settings.detail import SettingDetail
+from gui.views.broker_settings.detail import SettingDetail, human_text, value_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
@@ -71,13 +71,20 @@ def setting_columns() -> list[Column[SettingRow]]:
     """Columns of the table of settings."""
     return [
         Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG),
-        Column("value", "Value", lambda one: one.setting.value or UNKNOWN, kind=CellKind.CODE, width=150),
-        Column("staged", "New value", lambda one: one.staged or "", kind=CellKind.CODE,
-               state=lambda _one: State.PENDING, width=110),
-        Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True, width=110),
+        Column("value", "Value", lambda one: value_text(one.setting.key, one.setting.value) or UNKNOWN, kind=CellKind.CODE,
+               width=166),
+        Column("staged", "New value", lambda one: value_text(one.setting.key, one.staged or ""), kind=CellKind.CODE,
+               state=lambda _one: State.PENDING, width=126),
+        Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True,
+               tip=lambda one: value_text(one.setting.key, one.setting.default), width=110, gives_way=1),
         Column("note", "Note", lambda one: tr(one.note) if one.note else "", kind=CellKind.CHIP,
                state=lambda one: State.PENDING if one.staged is not None else State.DELAYED, width=100),
     ]  # fmt: skip
+
+
+def diff_text(key: str, before: str | None, after: str) -> str:
+    """A change of a setting, both values with what they mean."""
+    return f"{UNKNOWN if before is None else value_text(key, before)} → {value_text(key, after)}"
 
 
 def section_of(one: SettingRow) -> str:
@@ -195,7 +202,7 @@ class BrokerSettingsView(PageView):
             return None
         plan = ActionPlan(
             title=title,
-            facts=[(key, f"{before.get(key, UNKNOWN)} → {value}") for key, value in changed.items()],
+            facts=[(key, diff_text(key, before.get(key), value)) for key, value in changed.items()],
             effects=[
                 tr("The broker changes all of them at once, or none, and goes on with the new values."),
                 tr("They are kept over a restart. You can take the change back with Undo."),
@@ -220,7 +227,7 @@ class BrokerSettingsView(PageView):
             self._undo = [*self._undo, old][-UNDO_MAX:]
         for key in changed:
             self._staged.pop(key, None)
-        self.context.notify(tr("{count} broker settings changed", count=len(changed)), state=State.HEALTHY)
+        self.context.notify(lambda: tr("{count} broker settings changed", count=len(changed)), state=State.HEALTHY)
         self.refresh()
 
     def _review_clicked(self) -> None:
@@ -266,7 +273,7 @@ class BrokerSettingsView(PageView):
         is_failed = self._list_read.is_failed
         rows = [] if is_failed else [SettingRow(setting, self._staged.get(setting.key)) for setting in self._settings]
         self.model.set_rows(rows)
-        self._list_read.show_in(self.grid, tr("The broker's settings were not read."), self.refresh)
+        self._list_read.show_in(self.grid, lambda: tr("The broker's settings were not read."), self.refresh)
         self.grid.select_first()
         self.filter.write_counts()
         if rows:
@@ -297,7 +304,7 @@ class BrokerSettingsView(PageView):
         now = {setting.key: setting.value for setting in self._settings}
         self.staged_panel.setVisible(bool(self._staged))
         self.staged_panel.set_title(tr("Staged"), tr("not changed yet"))
-        self.staged_facts.set_pairs([(key, f"{now.get(key, UNKNOWN)} → {value}") for key, value in self._staged.items()])
+        self.staged_facts.set_pairs([(key, diff_text(key, now.get(key), value)) for key, value in self._staged.items()])
 
     def _show_selected(self) -> None:
         one = self.grid.selected_row
@@ -322,7 +329,8 @@ class BrokerSettingsView(PageView):
 def searched_text(one: SettingRow) -> str:
     """What the search looks at."""
     explanation = EXPLANATIONS.get(one.setting.key, "")
-    return f"{one.setting.key} {one.setting.value} {explanation} {tr(explanation) if explanation else ''}"
+    meaning = human_text(one.setting.key, one.setting.value)
+    return f"{one.setting.key} {one.setting.value} {meaning} {explanation} {tr(explanation) if explanation else ''}"
 
 
 def _warnings(changed: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,45 @@
+"""What the numbers of broker settings count: bytes, time, shares. Pure.
+
+Sources: RocketMQ's `BrokerConfig` and `MessageStoreConfig`; a setting that Orbit does not know is told by how its name ends.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class SettingUnit(Enum):
+    """What one of a number is."""
+
+    BYTES = "bytes"
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+    HOURS = "h"
+    PERCENT = "%"
+    PAGES = "pages"
+    """Of 4 KiB, as commit log and consume queue are flushed."""
+
+
+_KNOWN = {
+    "maxMessageSize": SettingUnit.BYTES,
+    "consumerFallbehindThreshold": SettingUnit.BYTES,
+    "transactionOpMsgMaxSize": SettingUnit.BYTES,
+    "popCkStayBufferTime": SettingUnit.MILLISECONDS,
+    "fileReservedTime": SettingUnit.HOURS,
+    "popFromRetryProbability": SettingUnit.PERCENT,
+}
+_BY_NAME = (
+    (re.compile(r"mappedFileSize|Bytes"), SettingUnit.BYTES),
+    (re.compile(r"Interval|Mill[is]|Ms$|Period$|Time[Oo]ut$"), SettingUnit.MILLISECONDS),
+    (re.compile(r"Sec$|Seconds$"), SettingUnit.SECONDS),
+    (re.compile(r"Ratio$"), SettingUnit.PERCENT),
+    (re.compile(r"LeastPages$"), SettingUnit.PAGES),
+)
+
+
+def setting_unit(key: str) -> SettingUnit | None:
+    """What a setting counts; None: things, or it is no number."""
+    if key in _KNOWN:
+        return _KNOWN[key]
+    return next((unit for pattern, unit in _BY_NAME if pattern.search(key)), None)
