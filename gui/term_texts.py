@@ -451,6 +451,12 @@ TERMS: dict[str, Term] = {
         Origin.LIVE,
         unit="ms",
     ),
+    "delay/Lateness": Term(
+        "How many deliveries of the last hour came how late after their due time; a bar ends where the next one begins. Those "
+        "of delay levels and of timers together, counted since the broker was started. Attached clusters do not tell it.",
+        Origin.LIVE,
+        unit="deliveries",
+    ),
     "chart/In": Term("Messages written, mean over 4 s.", Origin.HISTORY, unit="messages/s"),
     "chart/Out": Term(
         "Messages that consumers took, mean over 4 s; a message counts once for each group.",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import DelayedMessages, PendingTimers
 from gui.models.table import Lane
+from monitoring.delay import Lateness
 from monitoring.payload.listed import MaskOf
 from monitoring.state import ClusterState, Floats, Ints
 
@@ -186,6 +187,32 @@ def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:
 def latest(rows: Sequence[LevelRow]) -> LevelRow | None:
     """The level whose deliveries are latest; None when none was delivered in the last minute."""
     return max((row for row in rows if row.late_p99_ms == row.late_p99_ms), key=lambda row: row.late_p99_ms, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LateBucket:
+    """Deliveries that came between two times after they were due; ``to_ms`` -1: there is no end."""
+
+    from_ms: int
+    to_ms: int
+    levels: int
+    timers: int
+
+    @property
+    def count(self) -> int:
+        """Deliveries of both kinds."""
+        return self.levels + self.timers
+
+    @property
+    def is_late(self) -> bool:
+        """Whether they came noticeably after their time."""
+        return self.from_ms >= LATE_WARNING_MS
+
+
+def late_buckets(lateness: Lateness) -> list[LateBucket]:
+    """The histogram of the last hour, from the earliest on."""
+    ends = [*lateness.from_ms[1:], -1]
+    return [LateBucket(*row) for row in zip(lateness.from_ms, ends, lateness.levels, lateness.timers, strict=True)]
 
 
 # ---- what is ahead -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
@@ -12,11 +13,21 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from gui.text import count_text, short_count_text
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size
+from gui.theme.tokens import Size, State
 
 AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
 LABEL_GAP = 4
 DECADES_MIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LogBar:
+    """A bucket: text at the axis, whole name, how often; ``state`` gives the colour, None that of a first series."""
+
+    label: str
+    name: str
+    count: int
+    state: State | None = None
 
 
 class LogBars(QWidget):
@@ -25,17 +36,17 @@ class LogBars(QWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._bars: Sequence[tuple[str, str, int]] = ()
+        self._bars: Sequence[LogBar] = ()
         self._decades = DECADES_MIN
         self.setMinimumHeight(110)
         theme.changed.connect(self.update)
 
-    def set_bars(self, bars: Sequence[tuple[str, str, int]]) -> None:
-        """Show buckets: text at the axis, whole name, count."""
+    def set_bars(self, bars: Sequence[LogBar]) -> None:
+        """Show buckets, from left to right."""
         self._bars = bars
-        most = max((count for _label, _name, count in bars), default=0)
+        most = max((bar.count for bar in bars), default=0)
         self._decades = max(DECADES_MIN, math.ceil(math.log10(most))) if most > 1 else DECADES_MIN
-        self.setAccessibleDescription(", ".join(f"{name}: {count_text(count)}" for _label, name, count in bars if count))
+        self.setAccessibleDescription(", ".join(map(_tip, filter(_is_filled, bars))))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -54,8 +65,8 @@ class LogBars(QWidget):
     def event(self, event: QEvent) -> bool:
         plot = self._plot()
         if isinstance(event, QHelpEvent) and self._bars and plot.contains(QPointF(event.pos())):
-            _label, name, count = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
-            QToolTip.showText(event.globalPos(), f"{name}: {count_text(count)}", self)
+            bar = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
+            QToolTip.showText(event.globalPos(), _tip(bar), self)
             return True
         return super().event(event)
 
@@ -73,12 +84,21 @@ class LogBars(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
         width, free_from = plot.width() / len(self._bars), 0.0
         metrics = QFontMetrics(painter.font())
-        for place, (shown, _name, count) in enumerate(self._bars):
-            left, height = plot.left() + place * width, plot.height() * self.height_of(count)
-            painter.fillRect(QRectF(left + 2, plot.bottom() - height, max(1.0, width - 4), height), QColor(tokens.series[0]))
-            room = metrics.horizontalAdvance(shown)
+        for place, bar in enumerate(self._bars):
+            left, height = plot.left() + place * width, plot.height() * self.height_of(bar.count)
+            colour = QColor(tokens.series[0] if bar.state is None else tokens.state(bar.state))
+            painter.fillRect(QRectF(left + 2, plot.bottom() - height, max(1.0, width - 4), height), colour)
+            room = metrics.horizontalAdvance(bar.label)
             if left + (width - room) / 2 >= free_from:
                 box = QRectF(left - 8, plot.bottom() + 3, width + 16, LABEL_HEIGHT)
-                painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, shown)
+                painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, bar.label)
                 free_from = left + (width + room) / 2 + LABEL_GAP
         painter.end()
+
+
+def _tip(bar: LogBar) -> str:
+    return f"{bar.name}: {count_text(bar.count)}"
+
+
+def _is_filled(bar: LogBar) -> bool:
+    return bar.count > 0

@@ -31,7 +31,7 @@ from gui.views.delay.columns import countdown_text
 from gui.views.delay.lane_reader import KEPT_MS, POINTS
 from gui.views.delay.view import DelayView
 from gui.widgets.chip import Chip
-from monitoring.delay import no_delays
+from monitoring.delay import Lateness, no_delays
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_delayed, fake_delays, fake_state
@@ -389,3 +389,37 @@ def test_the_page_is_told_in_chinese(make_view, source, qapp, qtbot):
         assert view.levels.headerData(2, Qt.Orientation.Horizontal) == "等待中"
     finally:
         QApplication.removeTranslator(translator)
+
+
+# ---- lateness ----
+
+
+def test_lateness_is_a_histogram_of_the_last_hour(make_view, source):
+    panel = make_view(source).lateness
+
+    assert panel.bars.isVisible()
+    assert panel.subtitle == "ms after the due time, last 25 min, 14 of 1,500 late"
+    assert [(bar.label, bar.count) for bar in panel.bars._bars if bar.state is State.WARNING] == [
+        ("100", 10), ("200", 3), ("500", 1), ("1k", 0),
+    ]  # fmt: skip
+    told = panel.bars.accessibleDescription()
+    assert "10 to 19 ms: 700" in told
+    assert "500 to 999 ms (1 timer): 1" in told
+    assert "from 1,000 ms on" not in told, "nothing was that late"
+
+
+def test_lateness_that_is_not_told_is_unknown_and_never_an_empty_histogram(make_view, source):
+    panel = make_view(source).lateness
+    panel.show_state(replace(STATE, lateness=None))
+
+    assert not panel.bars.isVisible()
+    assert panel.none.text() == "This broker does not tell it."
+    assert panel.subtitle == ""
+
+
+def test_an_hour_without_deliveries_says_so(make_view, source):
+    panel = make_view(source).lateness
+    panel.show_state(replace(STATE, lateness=Lateness((0, 10), (0, 0), (0, 0), 3_600)))
+
+    assert panel.none.text() == "Nothing was delivered in this time."
+    assert panel.subtitle == "ms after the due time, last hour"

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel
 
 from broker_core.api import AskBroker, BrokerAnswer, RequestCode, StoreError
 from gui.models.store import LogFileShape, log_shapes
-from gui.plots.log_bars import LogBars
+from gui.plots.log_bars import LogBar, LogBars
 from gui.views.store.disk_panel import reached_text
 from gui.views.store.log_strip import LogStrip
 from gui.views.store.view import ASK_MS, StoreView
@@ -124,7 +124,7 @@ def test_older_files_are_put_together_where_there_is_no_room(qtbot, theme, make_
 def test_bars_are_logarithmic(qtbot, theme):
     bars = LogBars(theme)
     qtbot.addWidget(bars)
-    bars.set_bars([("0", "0 ms", 100_000), ("10", "10 ms", 1), ("50", "50 ms", 0)])
+    bars.set_bars([LogBar("0", "0 ms", 100_000), LogBar("10", "10 ms", 1), LogBar("50", "50 ms", 0)])
     assert bars.height_of(100_000) == pytest.approx(1.0)
     assert 0 < bars.height_of(1) < bars.height_of(10) < bars.height_of(1_000)
     assert bars.height_of(0) == 0

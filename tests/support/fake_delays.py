@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from broker_core.api import DelayedMessages, PendingTimers, TimerForecast
-from monitoring.delay import DelayState
+from monitoring.delay import DelayState, Lateness
 from tests.support.fake_shop import TAKEN_MS
 
 DELAYS_MS = tuple(
@@ -33,6 +33,13 @@ def fake_delays(taken_ms: int) -> DelayState:
         late_p99_ms=late,
         delivered_rate=pending / np.array(DELAYS_MS) * 1_000,
     )
+
+
+def fake_lateness() -> Lateness:
+    """1,500 deliveries of 25 minutes; 14 of them later than 100 ms, one of those a timer."""
+    starts = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+    levels = (20, 80, 300, 700, 320, 66, 10, 3, 0, 0)
+    return Lateness(starts, levels, (*(0,) * 8, 1, 0), 1_500)
 
 
 def fake_delayed(level: int, start_offset: int, count: int) -> DelayedMessages:

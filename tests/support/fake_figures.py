@@ -12,7 +12,7 @@ import numpy as np
 
 from broker_core.api import Catalog, Members, TopicMeasures
 from monitoring.state import ClusterState
-from tests.support.fake_delays import fake_delays
+from tests.support.fake_delays import fake_delays, fake_lateness
 from tests.support.fake_shop import GROUPS, PAYMENT_SHARES, TAKEN_MS, TOPICS
 
 
@@ -81,6 +81,7 @@ def fake_state(taken_ms: int = TAKEN_MS) -> ClusterState:
         owners=["c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.15"],
         totals=_totals(kept),
         delays=fake_delays(taken_ms),
+        lateness=fake_lateness(),
         timers={
             "pending": 312.0,
             "next_due_ms": taken_ms + 5_938_000.0,

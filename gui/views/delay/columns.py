@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
 from gui.models.table import CellKind, Column, Lane
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
+from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, span_text, tr
 from gui.theme.tokens import State
 
 MINUTE_MS = 60_000
@@ -27,21 +27,11 @@ def countdown_text(milliseconds: float) -> str:
     return f"{hours}:{minutes:02d}:{tenths // 10:02d}" if hours < 100 else duration_text(milliseconds)
 
 
-def delay_text(milliseconds: int) -> str:
-    """The delay of a level: ``30 s``, ``1 min``, ``2 h``."""
-    seconds = milliseconds / 1_000
-    if seconds >= 3_600 and seconds % 3_600 == 0:
-        return tr("{hours} h", hours=round(seconds / 3_600))
-    if seconds >= 60 and seconds % 60 == 0:
-        return tr("{minutes} min", minutes=round(seconds / 60))
-    return tr("{seconds} s", seconds=f"{seconds:g}")
-
-
 def level_columns(lane: Callable[[LevelRow], Lane | None]) -> list[Column[LevelRow]]:
     """Columns of the lanes. ``lane`` gives a level's picture, None while that is not known."""
     return [
         Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=56, dim=True),
-        Column("delay", "Delay", lambda row: delay_text(row.delay_ms), sort=lambda row: row.delay_ms,
+        Column("delay", "Delay", lambda row: span_text(row.delay_ms), sort=lambda row: row.delay_ms,
                kind=CellKind.STRONG, right=True, width=70),
         Column("pending", "Pending", lambda row: count_text(row.pending), sort=lambda row: row.pending,
                kind=CellKind.STRONG, right=True, width=72),
@@ -51,7 +41,7 @@ def level_columns(lane: Callable[[LevelRow], Lane | None]) -> list[Column[LevelR
                sort=lambda row: row.pending, kind=CellKind.LANE,
                value=lane, state=lambda row: State.WARNING if row.is_late else None,
                tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
-                                  delay=delay_text(row.delay_ms))),
+                                  delay=span_text(row.delay_ms))),
         Column("out", "Out /s", lambda row: rate_number(row.delivered_rate), sort=lambda row: row.delivered_rate,
                tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)),
                right=True, width=64),

@@ -11,11 +11,12 @@ from broker_core.api import OrbitError, TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, tr
+from gui.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, span_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
-from gui.views.delay.columns import countdown_text, delay_text, level_columns
+from gui.views.delay.columns import countdown_text, level_columns
 from gui.views.delay.lane_reader import LaneReader
+from gui.views.delay.lateness_panel import LatenessPanel
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.data_grid import DataGrid
@@ -53,6 +54,7 @@ class DelayView(PageView):
         self.lanes = Panel(" ", flush=True)
         self.reader = LaneReader(context.source, self)
         self.ahead = AheadPanel(context)
+        self.lateness = LatenessPanel(context)
         self.waiting = WaitingPanel(context)
         self._build()
         self._connect()
@@ -82,6 +84,7 @@ class DelayView(PageView):
         self._show_figures(rows)
         self._read_forecast(self._timers)
         self._show_ahead()
+        self.lateness.show_state(state)
         self._show_level()
         self.waiting.show_timers(self._timers)
 
@@ -111,6 +114,7 @@ class DelayView(PageView):
         self.level_grid.set_empty(tr("This broker tells of no delay levels."))
         self.levels.all_texts_changed()
         self.ahead.retranslate()
+        self.lateness.retranslate()
         self.waiting.retranslate()
         if self._state is not None:
             self._show_figures(self.levels.rows)
@@ -132,7 +136,8 @@ class DelayView(PageView):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.ahead, 4)
-        lines.addWidget(self.waiting, 9)
+        lines.addWidget(self.lateness, 4)
+        lines.addWidget(self.waiting, 7)
         self.content.addWidget(PaneSplitter((self.lanes, right), (LANES_WIDTH, LIST_WIDTH), grows=0), 1)
 
     def _connect(self) -> None:
@@ -225,7 +230,7 @@ class DelayView(PageView):
     def _show_next(self, rows: list[LevelRow]) -> None:
         first, timers = next_due(rows), self._timers
         due_ms = first.next_due_ms if first is not None else math.inf
-        fact = tr("level {level}, {delay}", level=first.level, delay=delay_text(first.delay_ms)) if first is not None else ""
+        fact = tr("level {level}, {delay}", level=first.level, delay=span_text(first.delay_ms)) if first is not None else ""
         if timers is not None and 0 <= timers.next_due_ms < due_ms:
             due_ms, fact = timers.next_due_ms, tr("a timer")
         if timers is not None and timers.pending > 0 and timers.next_due_ms < 0:

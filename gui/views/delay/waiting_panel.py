@@ -16,11 +16,11 @@ from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage,
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, short_count_text, tr
+from gui.text import count_text, short_count_text, span_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
-from gui.views.delay.columns import delay_text, waiting_columns
+from gui.views.delay.columns import waiting_columns
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
@@ -230,12 +230,12 @@ class WaitingPanel(Panel):
         self._show_range()
 
     def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, tr("The waiting messages were not read."), self.read)
+        self._list_read.show_in(self.grid, lambda: tr("The waiting messages were not read."), self.read)
 
     def _acted(self, action: str, answer: object) -> None:
         assert isinstance(answer, DelayedActed | TimersActed)
-        text = result_text(action, answer.done, len(answer.gone))
-        self._context.notify(text, state=State.WARNING if answer.gone else State.HEALTHY)
+        done, gone = answer.done, len(answer.gone)
+        self._context.notify(lambda: result_text(action, done, gone), state=State.WARNING if gone else State.HEALTHY)
         # The broker has taken the action; what waits in the wheel changes a moment later.
         self._settles_ms = self._now_ms + SETTLES_MS
         self.read()
@@ -273,7 +273,7 @@ class WaitingPanel(Panel):
             else:
                 self._set_empty(tr("No message waits for a time of its own."))
         else:
-            delay = delay_text(level.delay_ms) if level is not None else ""
+            delay = span_text(level.delay_ms) if level is not None else ""
             self.set_title(tr("Waiting"), tr("{delay} delay", delay=delay) if delay else "")
             self._set_empty(tr("Nothing waits in this level."))
 
