@@ -31,8 +31,11 @@ class ReportNotice(QObject):
 
     def _ended(self, run: Run) -> None:
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
-            words = tr("{title}: {count} messages read", title=tr(run.order.spec.title), count=count_text(run.rows))
-            self._notify(words, state=State.HEALTHY, action=tr("Show"), on_action=self._show)
+            title, count = run.order.spec.title, count_text(run.rows)
+            self._notify(
+                lambda: tr("{title}: {count} messages read", title=tr(title), count=count),
+                state=State.HEALTHY, action=lambda: tr("Show"), on_action=self._show,
+            )  # fmt: skip
 
     def _show(self) -> None:
         self._navigate("reports")

@@ -20,11 +20,12 @@ from gui.operations.reports import WAITING_MAX, ReportRunner, delete_run
 from gui.operations.tasks import TaskList
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.text import UNKNOWN
-from gui.views.reports.charts_panel import WINDOW
+from gui.views.reports.charts_panel import JUMP_MARGIN, WINDOW
 from gui.views.reports.query_field import QueryField
 from gui.views.reports.result_panel import change_text
 from gui.views.reports.schedule_dialog import ScheduleDialog
-from gui.views.reports.view import ReportsView
+from gui.views.reports.section_list import SectionKind
+from gui.views.reports.view import RESULT, ReportsView
 from spark_reports import saved_queries
 from spark_reports.catalog import find
 from tests.gui.test_reports import MANIFEST, SPEC, is_read, leave_result
@@ -43,6 +44,9 @@ CHARTS = {
         {"name": "none", "title": "Nothing", "kind": "bars", "unit": "count", "series": []},
     ]
 }  # fmt: skip
+
+DRAWN = CHARTS["charts"][:3]
+"""Those that have something to show."""
 
 
 @pytest.fixture
@@ -244,7 +248,8 @@ def test_charts_of_a_result_are_drawn(view, qtbot, runner):
     panel = view.result.charts
     qtbot.waitUntil(lambda: bool(panel.time_charts))
 
-    assert [view.result.sections.tabText(place) for place in range(2)] == ["Charts", "By topic"]
+    titles = [view.result.sections.item(place).text() for place in range(view.result.sections.count())]
+    assert titles == ["Findings", *(chart["title"] for chart in DRAWN), "By topic", "Manifest"]
     bars, grid = panel.findChild(CategoryBars), panel.findChild(CategoryGrid)
     assert bars.text_at(1, 0.2) == "a: 5"
     assert bars.text_at(1, 7) == ""
@@ -276,8 +281,65 @@ def test_a_table_is_read_when_its_tab_is_chosen(view, qtbot, runner):
     leave_result(runner.folder / "a", tables=tables)
     view.refresh()
     qtbot.waitUntil(lambda: view.result.grid is not None)
-    view.result.sections.setCurrentIndex(1)
+    again = view.result.sections.sections[2]
+    assert again.title == "Again"
+    view.result.sections.choose(again)
     qtbot.waitUntil(lambda: view.result.table_title.text() == "Again: 2 rows")
+
+
+def test_the_parts_of_a_result_are_jumped_to_by_keys(view, qtbot, runner):
+    folder = leave_result(runner.folder / "a", charts="charts.json")
+    (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
+    view.refresh()
+    view.show_part(RESULT)
+    view.resize(1232, 420)  # so that not all charts are seen at once
+    panel, parts = view.result.charts, view.result.sections
+    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3)
+    assert parts.current.kind is SectionKind.FINDINGS
+    assert panel.isVisible()
+
+    parts.setFocus()
+    qtbot.keyClick(parts, Qt.Key.Key_Down)
+    qtbot.keyClick(parts, Qt.Key.Key_Down)
+    assert (parts.current.kind, parts.current.number) == (SectionKind.CHART, 1)
+    bar, title = panel.verticalScrollBar(), panel._titles[1]
+    assert bar.value() == min(bar.maximum(), title.y() - JUMP_MARGIN) > 0
+    qtbot.keyClick(parts, Qt.Key.Key_End)
+    assert view.result.manifest_part.isVisible()
+    assert not panel.isVisible()
+    qtbot.keyClick(parts, Qt.Key.Key_Up)
+    qtbot.waitUntil(lambda: view.result.grid is not None and view.result.grid.isVisible())
+    qtbot.keyClick(parts, Qt.Key.Key_Return)
+    focus = view.window().focusWidget()
+    assert focus is view.result.grid or view.result.grid.isAncestorOf(focus)
+
+
+def test_the_list_follows_what_is_scrolled_to(view, qtbot, runner):
+    folder = leave_result(runner.folder / "a", charts="charts.json")
+    (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
+    view.refresh()
+    view.show_part(RESULT)
+    view.resize(1232, 420)  # so that not all charts are seen at once
+    panel, parts = view.result.charts, view.result.sections
+    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3)
+    qtbot.waitUntil(lambda: panel.verticalScrollBar().maximum() > 0)
+    panel.verticalScrollBar().setValue(panel._titles[0].y())
+    assert (parts.current.kind, parts.current.number) == (SectionKind.CHART, 0)
+    panel.verticalScrollBar().setValue(0)
+    assert parts.current.kind is SectionKind.FINDINGS
+
+
+def test_the_manifest_says_what_was_asked_read_and_skipped(view, qtbot, runner):
+    leave_result(runner.folder / "a")
+    view.refresh()
+    qtbot.waitUntil(lambda: view.result.run is not None)
+    view.show_part(RESULT)
+    view.result.sections.choose(view.result.sections.sections[-1])
+    told = dict(view.result.manifest_part.facts.pairs())
+    assert told["Skipped"] == str(MANIFEST["rows"]["skipped"])
+    assert told["Messages read"] == f"{MANIFEST['rows']['read']:,}"
+    assert told["Folder"] == str(runner.folder / "a")
+    assert set(told) >= {"Report", "State", "Run at", "Took", "Range asked", "Range found", "Files"}
 
 
 # ---- the estimate ----

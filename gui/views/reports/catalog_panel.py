@@ -26,25 +26,43 @@ class CatalogPanel(QWidget):
 
     def __init__(self, theme: ThemeManager, specs: tuple[ReportSpec, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._headings: list[tuple[str, QLabel]] = []
-        self.cards = [ReportCard(theme, spec) for spec in specs]
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(8)
-        for group in dict.fromkeys(spec.group for spec in specs):
-            heading = label(tr(group), "secondary")
-            self._headings.append((group, heading))
-            lines.addWidget(heading)
-            grid = QGridLayout()
-            grid.setSpacing(8)
-            cards = [card for card in self.cards if card.spec.group == group]
-            for place, card in enumerate(cards):
-                card.clicked.connect(self.chosen)
-                grid.addWidget(card, place // CARDS_IN_LINE, place % CARDS_IN_LINE)
-            for column in range(CARDS_IN_LINE):
-                grid.setColumnStretch(column, 1)
-            lines.addLayout(grid)
-        lines.addStretch(1)
+        self._groups: dict[str, list[ReportSpec]] = {}
+        for spec in specs:
+            self._groups.setdefault(spec.group, []).append(spec)
+        self.cards: list[ReportCard] = []
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(8)
+        self._lines.addStretch(1)
+        self._add_groups(len(specs) // 2)
+
+    def fill(self) -> None:
+        """Make the cards that are not made yet: all in one turn would be felt."""
+        self._add_groups(sum(map(len, self._groups.values())))
+
+    def _add_groups(self, cards_wanted: int) -> None:
+        """Make cards, a group at a time, until there are so many."""
+        for group, specs in list(self._groups.items())[len(self._headings) :]:
+            if len(self.cards) >= cards_wanted:
+                return
+            self._add_group(group, specs)
+
+    def _add_group(self, group: str, specs: list[ReportSpec]) -> None:
+        heading = label(tr(group), "secondary")
+        self._headings.append((group, heading))
+        grid = QGridLayout()
+        grid.setSpacing(8)
+        for place, spec in enumerate(specs):
+            card = ReportCard(self._theme, spec)
+            card.clicked.connect(self.chosen)
+            self.cards.append(card)
+            grid.addWidget(card, place // CARDS_IN_LINE, place % CARDS_IN_LINE)
+        for column in range(CARDS_IN_LINE):
+            grid.setColumnStretch(column, 1)
+        self._lines.insertWidget(self._lines.count() - 1, heading)
+        self._lines.insertLayout(self._lines.count() - 1, grid)
 
     def show_chosen(self, name: str) -> ReportCard | None:
         """Mark the card of a report and return it."""

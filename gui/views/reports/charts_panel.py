@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.models.reports import FigureUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
@@ -26,8 +27,18 @@ GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
 
 
+JUMP_MARGIN = 8
+"""Px above the title of a chart that is jumped to."""
+
+
 class ChartsPanel(QScrollArea):
-    """Charts of one result. Charts over time share their range and their crosshair."""
+    """Findings and charts of one result. Charts over time share their range and their crosshair.
+
+    Signals:
+        scrolled: Another chart is the first on the screen; carries its number, -1 for the findings above all of them.
+    """
+
+    scrolled = Signal(int)
 
     def __init__(
         self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice, parent: QWidget | None = None
@@ -39,8 +50,13 @@ class ChartsPanel(QScrollArea):
         self.range = SegmentedControl([(WHOLE, " "), (WINDOW, " ")])
         self.range.chosen.connect(lambda _key: self._show_range())
         self._now_ms = 0
+        self._titles: list[QLabel] = []
+        self._at = -1
+        self._is_jumping = False
+        self.findings = label(wrap=True, selectable=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
+        self.verticalScrollBar().valueChanged.connect(self._moved)
         time_range.changed.connect(self._range_changed)
         self.retranslate()
 
@@ -48,6 +64,25 @@ class ChartsPanel(QScrollArea):
         """Show charts; ``now_ms`` is the end of the window's time range, epoch ms."""
         self._charts, self._now_ms = charts, now_ms
         self._fill()
+
+    def jump_to(self, number: int) -> None:
+        """Bring a chart to the top, as far as there is something below it; -1: the findings."""
+        body = self.widget()
+        layout = body.layout() if body is not None else None
+        if layout is not None:
+            # Where a chart stands is known once the charts before it have their heights.
+            layout.activate()
+        self._at, self._is_jumping = number, True
+        self.verticalScrollBar().setValue(self._titles[number].y() - JUMP_MARGIN if 0 <= number < len(self._titles) else 0)
+        self._is_jumping = False
+
+    def _moved(self, value: int) -> None:
+        """Tell which chart stands at the top: the last one whose title is not below it."""
+        before = [number for number, title in enumerate(self._titles) if title.y() - JUMP_MARGIN <= value]
+        at = before[-1] if before and value > 0 else -1
+        if at != self._at and not self._is_jumping:
+            self._at = at
+            self.scrolled.emit(at)
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -64,7 +99,9 @@ class ChartsPanel(QScrollArea):
 
     def _fill(self) -> None:
         self.time_charts = []
+        self._titles = []
         self.range.setParent(None)
+        self.findings.setParent(None)
         body = QWidget()
         lines = QVBoxLayout(body)
         lines.setContentsMargins(14, 10, 14, 10)
@@ -73,12 +110,15 @@ class ChartsPanel(QScrollArea):
         first = QHBoxLayout()
         first.addStretch(1)
         first.addWidget(self.range)
+        lines.addWidget(self.findings)
+        self.findings.show()
         lines.addLayout(first)
         self.range.setVisible(over_time)
         for chart in self._charts:
             drawn = self._drawn(chart)
             drawn.setAccessibleName(report_text(chart.title))
-            lines.addWidget(label(report_text(chart.title), "panel-title"))
+            self._titles.append(label(report_text(chart.title), "panel-title"))
+            lines.addWidget(self._titles[-1])
             if isinstance(drawn, TimeChart):
                 drawn.legend.spread(LEGEND_COLUMNS)
                 lines.addWidget(drawn.legend)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
 
+from gui.error_words import error_line, error_text
 from gui.models.reports import PastRun
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import BackgroundCall
@@ -133,8 +135,9 @@ class HistoryPanel(Panel):
 
     def _not_read(self, error: Exception) -> None:
         self.grid.set_loading(False)
-        self.grid.set_error(tr("Earlier results were not read."), str(error), tr("Retry"), self.refresh)
+        said = partial(error_text, error)
+        self.grid.set_error(lambda: tr("Earlier results were not read."), said, lambda: tr("Retry"), self.refresh)
 
     def _not_deleted(self, error: Exception) -> None:
-        self.failed.emit(tr("The result was not deleted: {reason}", reason=error))
+        self.failed.emit(tr("The result was not deleted: {reason}", reason=error_line(error)))
         self.refresh()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QComboBox, QInputDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
+from gui.error_words import error_text
 from gui.operations.queries import BackgroundCall
 from gui.text import tr
 from gui.theme.fonts import mono_font
@@ -86,7 +87,7 @@ class QueryField(QWidget):
     def _call(self, done: Callable[..., None]) -> BackgroundCall:
         made = BackgroundCall(self)
         made.done.connect(done)
-        made.failed.connect(lambda error: self._say(str(error)))
+        made.failed.connect(lambda error: self._say(error_text(error)))
         return made
 
     def _say(self, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
 from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable
@@ -15,20 +15,19 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.reports.charts_panel import ChartsPanel
 from gui.views.reports.columns import RUN_STATES, figure_text, range_text, result_columns
+from gui.views.reports.manifest_part import ManifestPart
+from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label
 from gui.widgets.chip import Chip
-from gui.widgets.containers import PartBar
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
 
-FINDINGS_SHOWN_MAX = 4
-
 
 class ResultPanel(Panel):
-    """Headlines, findings, charts and tables, and the way to all of it.
+    """Headlines on top; below them a list of the parts, and the part that was jumped to.
 
     Signals:
         page_wanted: Open the page of the result; carries its `PastRun`.
@@ -53,19 +52,19 @@ class ResultPanel(Panel):
         self._run: PastRun | None = None
         self._before: PastRun | None = None
         self._table: ResultTable | None = None
+        self._charts: Sequence[ResultChart] = ()
         self.chip = Chip(theme)
         self.page_button = IconButton(theme, "arrow-square-out", " ", role="small", on_click=self._open_page)
         self.folder_button = IconButton(theme, "folder-open", " ", role="small", on_click=self._open_folder)
         self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self._again)
         self.compare_button = IconButton(theme, "arrows-left-right", " ", role="small", on_click=self._compare)
         self.headlines = QHBoxLayout()
-        self.findings = label(wrap=True, selectable=True)
         self.manifest = label(role="caption", wrap=True, selectable=True)
         self.table_title = label(role="caption")
-        self.sections = PartBar()
-        self.sections.setExpanding(False)
-        self.sections.setDrawBase(False)
+        self.sections = SectionList()
         self.charts = ChartsPanel(theme, times, time_range)
+        self.findings = self.charts.findings
+        self.manifest_part = ManifestPart(times)
         self._table_page = QWidget()
         self._pages = QStackedLayout()
         self.placeholder = Placeholder(theme)
@@ -86,8 +85,9 @@ class ResultPanel(Panel):
 
     def show_run(self, run: PastRun | None) -> None:
         """Show a result; None says that there is none yet."""
-        self._run, self._before, self._table = run, None, None
+        self._run, self._before, self._table, self._charts = run, None, None, ()
         self.charts.show_charts((), -1)
+        self.sections.set_sections([])
         self._show()
         self._fill_sections()
 
@@ -98,7 +98,9 @@ class ResultPanel(Panel):
 
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
         """Show the charts of the result."""
+        self._charts = charts
         self.charts.show_charts(charts, now_ms)
+        self._fill_sections()
 
     def show_table(self, table: ResultTable) -> None:
         """Show a table of the result."""
@@ -118,9 +120,8 @@ class ResultPanel(Panel):
         self.again_button.setText(tr("Run again"))
         self.compare_button.setText(tr("Compare"))
         self.compare_button.setToolTip(tr("Figures beside those of the run before"))
-        self.sections.setAccessibleName(tr("Parts of the result"))
+        self.sections.retranslate()
         self.charts.retranslate()
-        self._write_sections()
         self.placeholder.show_empty(tr("No report has been run here yet. Choose one and run it."))
         self._show()
 
@@ -131,11 +132,13 @@ class ResultPanel(Panel):
             self.add_action(widget)
         self.headlines.setContentsMargins(0, 0, 0, 0)
         self.headlines.setSpacing(0)
-        words = QVBoxLayout()
-        words.setContentsMargins(14, 10, 14, 10)
-        words.setSpacing(6)
-        words.addWidget(self.findings)
-        words.addWidget(self.manifest)
+        side = QVBoxLayout()
+        side.setContentsMargins(0, 0, 0, 10)
+        side.setSpacing(6)
+        side.addWidget(self.sections, 1)
+        side.addWidget(self.manifest)
+        self.manifest.setFixedWidth(WIDTH)
+        self.manifest.setContentsMargins(14, 0, 4, 0)
         table = QVBoxLayout(self._table_page)
         table.setContentsMargins(0, 0, 0, 0)
         table.setSpacing(0)
@@ -146,17 +149,22 @@ class ResultPanel(Panel):
         table.addLayout(self._table_place, 1)
         self._pages.addWidget(self.charts)
         self._pages.addWidget(self._table_page)
-        self.sections.currentChanged.connect(self._section_chosen)
+        self._pages.addWidget(self.manifest_part)
+        self.sections.chosen.connect(self._section_chosen)
+        self.sections.entered_part.connect(self._enter_part)
+        self.charts.scrolled.connect(self._charts_scrolled)
         lines = QVBoxLayout(self._body)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
         lines.addWidget(Line())
         lines.addLayout(self.headlines)
         lines.addWidget(Line())
-        lines.addLayout(words)
-        lines.addWidget(Line())
-        lines.addWidget(self.sections)
-        lines.addLayout(self._pages, 1)
+        parts = QHBoxLayout()
+        parts.setSpacing(0)
+        parts.addLayout(side)
+        parts.addWidget(Line(vertical=True))
+        parts.addLayout(self._pages, 1)
+        lines.addLayout(parts, 1)
         self.content.setSpacing(0)
         self.content.addWidget(self._body, 1)
         self.content.addWidget(self.placeholder, 1)
@@ -177,11 +185,13 @@ class ResultPanel(Panel):
         self.set_title(tr(run.title), "")
         word, state = RUN_STATES[run.state]
         self.chip.set(tr(word), state)
-        self.findings.setText("\n".join(report_texts(run.findings[:FINDINGS_SHOWN_MAX])))
-        self.findings.setToolTip("\n".join(report_texts(run.findings[FINDINGS_SHOWN_MAX:])))
+        self.findings.setText("\n".join(report_texts(run.findings)))
         self.manifest.setText(self._manifest_text(run))
+        self.manifest_part.show_run(run)
 
     def _manifest_text(self, run: PastRun) -> str:
+        """What a reader wants to know of it at a glance; the rest stands in its manifest."""
+        reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
         parts = [
             range_text(run.found_from_ms, run.found_to_ms, self._times),
             tr(
@@ -190,14 +200,12 @@ class ResultPanel(Panel):
                 took=duration_text(run.seconds * 1_000),
             ),
             tr("{count} samples read" if run.is_sampled else "{count} messages read", count=count_text(run.rows_read)),
-            tr("{count} skipped", count=count_text(run.rows_skipped)),
+            tr("{count} skipped", count=count_text(run.rows_skipped)) + (f" ({reasons})" if reasons else ""),
         ]
-        reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
-        text = " · ".join(parts) + (f" ({reasons})" if reasons else "")
         if self._before is not None:
             at = self._times.full(self._before.created_ms).partition(".")[0]
-            text += "\n" + tr("Beside the run of {at}, {count} messages", at=at, count=count_text(self._before.rows_read))
-        return "\n".join([text, *report_texts(run.notes)])
+            parts.append(tr("Beside the run of {at}, {count} messages", at=at, count=count_text(self._before.rows_read)))
+        return "\n".join(parts)
 
     def _show_headlines(self, run: PastRun | None) -> None:
         while self.headlines.count():
@@ -215,34 +223,42 @@ class ResultPanel(Panel):
 
     def _fill_sections(self) -> None:
         run = self._run
-        with QSignalBlocker(self.sections):
-            while self.sections.count():
-                self.sections.removeTab(0)
-            for _ in self._section_titles():
-                self.sections.addTab("")
-        self._write_sections()
-        if run is not None and self.sections.count():
-            self._section_chosen(self.sections.currentIndex())
-
-    def _section_titles(self) -> list[str]:
-        if self._run is None:
-            return []
-        return (["Charts"] if self._run.charts else []) + [title for title, _ in self._run.tables]
-
-    def _write_sections(self) -> None:
-        for place, title in enumerate(self._section_titles()[: self.sections.count()]):
-            self.sections.setTabText(place, tr(title) if title == "Charts" else report_text(title))
-
-    def _section_chosen(self, place: int) -> None:
-        run = self._run
-        if run is None or place < 0:
+        if run is None:
             return
-        number = place - bool(run.charts)
-        self._pages.setCurrentIndex(0 if number < 0 else 1)
-        if number >= 0:
+        self.sections.set_sections(sections_of(run, self._charts))
+        if self.sections.current is None:
+            # A result without charts begins with its first table: findings alone would leave the panel empty.
+            tables = [one for one in self.sections.sections if one.kind is SectionKind.TABLE]
+            self.sections.choose(tables[0] if tables and not run.charts else self.sections.sections[0])
+
+    def _section_chosen(self, section: ResultSection) -> None:
+        run = self._run
+        if run is None:
+            return
+        if section.kind is SectionKind.TABLE:
+            self._pages.setCurrentWidget(self._table_page)
             self._table = None
             self._show_table()
-            self.table_wanted.emit(run, *run.tables[number])
+            self.table_wanted.emit(run, *run.tables[section.number])
+        elif section.kind is SectionKind.MANIFEST:
+            self._pages.setCurrentWidget(self.manifest_part)
+        else:
+            self._pages.setCurrentWidget(self.charts)
+            self.charts.jump_to(section.number if section.kind is SectionKind.CHART else -1)
+
+    def _charts_scrolled(self, number: int) -> None:
+        kind = SectionKind.FINDINGS if number < 0 else SectionKind.CHART
+        section = next((one for one in self.sections.sections if (one.kind, one.number) == (kind, max(number, 0))), None)
+        if section is not None:
+            self.sections.mark(section)
+
+    def _enter_part(self) -> None:
+        """Let the keys go to the part that is shown."""
+        page = self._pages.currentWidget()
+        if page is self._table_page and self._grid is not None:
+            self._grid.take_keyboard()
+        elif page is not None and page is not self._table_page:
+            page.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_table(self) -> None:
         grid, self._grid = self._grid, None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
+from gui.error_words import error_line, kept_line
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import open_in_desktop, read_charts, read_table
@@ -53,7 +55,7 @@ class ReportsView(PageView):
         self.search = SearchField(theme, " ")
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
-        self._catalog = LaterPart(self._make_catalog)
+        self._catalog = LaterPart(self._make_catalog, fill=self._fill_catalog)
         self._past: list[PastRun] = []
         self._result = LazyTab(self._make_result)
         self.form = FormPanel(theme, self._runner)
@@ -136,7 +138,7 @@ class ReportsView(PageView):
     def run(self, order: ReportOrder) -> None:
         """Run a report, after those that were asked for before."""
         if not self._runner.submit(order):
-            self.context.notify(tr("Too many reports wait. Take one back first."), state=State.WARNING)
+            self.context.notify(lambda: tr("Too many reports wait. Take one back first."), state=State.WARNING)
 
     def open_page(self, run: PastRun) -> None:
         """Open the page of a result in the browser."""
@@ -149,7 +151,8 @@ class ReportsView(PageView):
     def _open(self, path: Path) -> None:
         if not open_in_desktop(path):
             QGuiApplication.clipboard().setText(str(path))
-            self.context.notify(tr("No program opens it here. The path is copied: {path}", path=path), state=State.WARNING)
+            words = partial(tr, "No program opens it here. The path is copied: {path}", path=path)
+            self.context.notify(words, state=State.WARNING)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -216,9 +219,12 @@ class ReportsView(PageView):
     def _make_catalog(self) -> CatalogPanel:
         made = CatalogPanel(self.context.theme, reports())
         made.chosen.connect(self.choose)
+        return made
+
+    def _fill_catalog(self, made: CatalogPanel) -> None:
+        made.fill()
         made.show_chosen(self._spec.name)
         self._show_last_in(made)
-        return made
 
     @property
     def result(self) -> ResultPanel:
@@ -266,13 +272,13 @@ class ReportsView(PageView):
     def _again(self, run: PastRun) -> None:
         order = self._runner.order_again(run)
         if run.hidden_parameters:
+            names = ", ".join(run.hidden_parameters)
             self.context.notify(
-                tr("What this result was asked for is masked in it ({names}). Enter it in the form.",
-                   names=", ".join(run.hidden_parameters)),
+                lambda: tr("What this result was asked for is masked in it ({names}). Enter it in the form.", names=names),
                 state=State.WARNING,
-            )  # fmt: skip
+            )
         elif order is None:
-            self.context.notify(tr("This program has no report “{name}”.", name=run.report), state=State.WARNING)
+            self.context.notify(lambda: tr("This program has no report “{name}”.", name=run.report), state=State.WARNING)
         else:
             self.run(order)
 
@@ -310,7 +316,7 @@ class ReportsView(PageView):
         before = self.history.previous(run)
         self.result.show_before(before)
         if before is None:
-            self.context.notify(tr("There is no earlier result of “{title}”.", title=tr(run.title)), state=State.INFO)
+            self.context.notify(lambda: tr("There is no earlier result of “{title}”.", title=tr(run.title)), state=State.INFO)
 
     def _read_table(self, run: PastRun, title: str, file_name: str) -> None:
         self._table_call.start(lambda: (run.folder, read_table(run, title, file_name)))
@@ -321,7 +327,7 @@ class ReportsView(PageView):
             self.result.show_table(table)
 
     def _table_failed(self, error: Exception) -> None:
-        self.result.show_table_error(tr("The table was not read: {reason}", reason=error))
+        self.result.show_table_error(tr("The table was not read: {reason}", reason=error_line(error)))
 
     def _charts_read(self, answer: tuple[Path, tuple[ResultChart, ...]]) -> None:
         folder, charts = answer
@@ -330,7 +336,8 @@ class ReportsView(PageView):
             self.result.show_charts(charts, state.taken_ms if state is not None else self.result.run.created_ms)
 
     def _charts_failed(self, error: Exception) -> None:
-        self.context.notify(tr("The charts were not read: {reason}", reason=error), state=State.WARNING)
+        reason = kept_line(error)
+        self.context.notify(lambda: tr("The charts were not read: {reason}", reason=reason()), state=State.WARNING)
 
     def _zone_changed(self) -> None:
         if self._result.made is not None:
