@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from broker_core.api import UsageError
+from monitoring.alert_rules import unit_of
 from monitoring.alert_watch import AlertChange
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ ATTEMPTS_MAX = 3
 RETRY_MS = (2_000, 10_000)
 """Pauses before the second and the third attempt."""
 ANSWER_BYTES_MAX = 4_096
+UNIT_KEYS = {"ms": "Ms", "s": "S", "%": "Percent", "B": "Bytes", "B/s": "BytesPerSecond", "/s": "PerSecond"}
+"""Ends of the keys of figures that have a unit: ``thresholdMs``, ``valueMs``."""
 _OK = range(200, 300)
 _WORTH_A_RETRY = frozenset({408, 425, 429})
 
@@ -74,8 +77,11 @@ def check_url(url: str) -> SplitResult:
 
 
 def payload(change: AlertChange, *, cluster: str) -> bytes:
-    """What is sent of a change."""
+    """What is sent of a change: the figures of the series as they are, and with their unit in the key where they have one."""
     rule = change.rule
+    value = None if math.isnan(change.value) else change.value
+    unit = UNIT_KEYS.get(unit_of(rule.series), "")
+    with_unit = {f"threshold{unit}": rule.threshold, f"value{unit}": value} if unit else {}
     return json.dumps(
         {
             "source": "orbit",
@@ -88,8 +94,9 @@ def payload(change: AlertChange, *, cluster: str) -> bytes:
             "subject": change.subject,
             "condition": "above" if rule.above else "below",
             "threshold": rule.threshold,
-            "value": None if math.isnan(change.value) else change.value,
+            "value": value,
             "atMs": change.at_ms,
+            **with_unit,
         },
         ensure_ascii=False,
     ).encode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, Signal
@@ -24,12 +25,14 @@ from broker_core.api import (
     SetAlertWebhook,
     TryAlertWebhook,
 )
+from gui.amounts import value_text
+from gui.error_words import error_line, kept_line
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
-from gui.text import duration_text, tr
+from gui.text import Words, duration_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
-from monitoring.alert_watch import AlertChange, AlertState, Finding, amount_text, state_of
+from monitoring.alert_watch import AlertChange, AlertState, Finding, state_of
 from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
@@ -198,7 +201,7 @@ class AlertCenter(QObject):
         self._source.change_alerts(command).then(lambda _done: self.ask(), self._refused)
 
     def _refused(self, error: OrbitError) -> None:
-        self._notify(error.message, state=State.CRITICAL)
+        self._notify(kept_line(error), state=State.CRITICAL)
         self.ask()
 
     # ---- what the source says ------------------------------------------------------------------------------------------
@@ -234,7 +237,7 @@ class AlertCenter(QObject):
             self._query.ask(self._source.read_alerts(ReadAlerts(self._revision, self._after)), self._take, self._not_read)
 
     def _not_read(self, error: OrbitError) -> None:
-        problem = tr("The alert rules are not read: {reason}", reason=error.message)
+        problem = tr("The alert rules are not read: {reason}", reason=error_line(error))
         if problem != self.problem:
             self.problem = problem
             self.changed.emit()
@@ -281,7 +284,8 @@ class AlertCenter(QObject):
         self.last_post = WebhookResult(page.post_status, page.post_reason, page.post_took_ms)
         self.posted.emit()
         if page.post_given_up and before >= 0:
-            self._notify(tr("The web hook was not told: {reason}", reason=post_text(self.last_post)), state=State.WARNING)
+            post = self.last_post
+            self._notify(lambda: tr("The web hook was not told: {reason}", reason=post_text(post)), state=State.WARNING)
 
     def _adopted(self) -> None:
         if self._adoption.problem:
@@ -298,23 +302,25 @@ class AlertCenter(QObject):
         fresh = [change for change in changes if change.at_ms >= self._since_ms]
         fresh.sort(key=lambda change: (not change.is_firing, change.rule.severity))
         for change in fresh[:TOLD_SINGLY]:
-            self._notify(change_words(change), state=_state(change))
+            self._notify(partial(change_words, change), state=_state(change))
         rest = fresh[TOLD_SINGLY:]
         if rest:
-            self._tell_count(tr("{count} more alerts began or ended", count=len(rest)), rest)
+            self._tell_count(partial(tr, "{count} more alerts began or ended", count=len(rest)), rest)
 
     def _tell_meanwhile(self, changes: Sequence[AlertChange], left_out: int) -> None:
-        if len(changes) == 1 and not left_out:
-            text = tr("While no window was open: {alert}", alert=change_words(changes[0]))
-        else:
-            fired = sum(change.is_firing for change in changes)
-            text = tr("While no window was open {fired} alerts fired and {over} ended", fired=fired, over=len(changes) - fired)
-            text += tr("; {count} older changes are in the events", count=left_out) if left_out else ""
-        self._tell_count(text, changes)
+        self._tell_count(partial(_meanwhile_text, changes, left_out), changes)
 
-    def _tell_count(self, text: str, changes: Sequence[AlertChange]) -> None:
+    def _tell_count(self, words: Words, changes: Sequence[AlertChange]) -> None:
         worst = min((_state(change) for change in changes if change.is_firing), key=_URGENCY.index, default=State.INFO)
-        self._notify(text, state=worst, action=tr("Show"), on_action=self._show)
+        self._notify(words, state=worst, action=lambda: tr("Show"), on_action=self._show)
+
+
+def _meanwhile_text(changes: Sequence[AlertChange], left_out: int) -> str:
+    if len(changes) == 1 and not left_out:
+        return tr("While no window was open: {alert}", alert=change_words(changes[0]))
+    fired = sum(change.is_firing for change in changes)
+    text = tr("While no window was open {fired} alerts fired and {over} ended", fired=fired, over=len(changes) - fired)
+    return text + (tr("; {count} older changes are in the events", count=left_out) if left_out else "")
 
 
 _URGENCY = [State.CRITICAL, State.WARNING, State.INFO, State.HEALTHY]
@@ -377,7 +383,7 @@ def change_words(change: AlertChange) -> str:
     subject = subject_text(change.rule, change.subject)
     name = f"{tr(change.rule.name)}: {subject}" if subject else tr(change.rule.name)
     series = change.rule.series
-    value, limit = amount_text(series, change.value), amount_text(series, change.rule.threshold)
+    value, limit = value_text(series, change.value), value_text(series, change.rule.threshold)
     if not change.is_firing:
         return tr("{alert} is over, now {value}", alert=name, value=value)
     if change.rule.above:

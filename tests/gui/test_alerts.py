@@ -6,21 +6,24 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QApplication
 
 from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
+from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
-from gui.views.alerts.words import alert_place, alert_texts, known_series
+from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series
 from gui.views.events.words import text_of
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json, unit_of
 from monitoring.alert_watch import AlertChange, AlertState, Finding
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
+from tests.support.fake_frame import Frame
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
 
@@ -263,7 +266,7 @@ def alert(series: str, subject: str = "", value: float = 20.0):
         ("level:*.late_p99_ms", "3", "Delay level 3 is late", ("delay", {})),
         ("totals.transactions_given_up", "", "20 transactions given up", ("transactions", {})),
         ("totals.disk_used_percent", "", "Disk 20 % used", ("store", {})),
-        ("totals.put_p99_ms", "", "Puts take 20.0 ms", ("store", {})),
+        ("totals.put_p99_ms", "", "Puts take 20 ms", ("store", {})),
         ("totals.something", "", "Fast: 20", ("alerts", {"rule": "fast"})),
     ],
 )
@@ -286,6 +289,32 @@ def test_changes_and_results_in_words(qapp):
     late = replace(RULE, series="level:*.late_p99_ms")
     assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "Fast: level 7 is over, now 5 ms"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
+
+
+def test_a_duration_is_told_as_its_rule_says_it(qapp):
+    behind = replace(RULE, series="group:*.behind_ms", threshold=600_000, name="A group is far behind")
+    assert change_words(AlertChange(behind, "billing", 635_412.0, True, 0)) == (
+        "A group is far behind: billing: 10 min, above 10 min"
+    )
+    assert change_words(AlertChange(behind, "billing", 212.0, False, 0)) == "A group is far behind: billing is over, now 212 ms"
+    assert condition_text(behind).startswith("> 10 min")
+    kept = "A group is far behind: billing: 635,412 ms, above 600,000 ms"
+    assert text_of(EventRow(0, 0, "alert", "", kept)) == "A group is far behind: billing: 10 min, above 10 min"
+    assert text_of(EventRow(0, 0, "alert", "", "Store: 2,048 B, above 1,024 B")) == "Store: 2.0 KiB, above 1.0 KiB"
+    assert text_of(EventRow(0, 0, "alert", "", "Fast is over, now —")) == "Fast is over, now —"
+
+
+def test_the_desktop_is_told_of_durations_in_the_same_words(qtbot, tmp_path, theme, monkeypatch):
+    frame = Frame(tmp_path / "window.ini", theme)
+    qtbot.addWidget(frame.window)
+    told = []
+    monkeypatch.setattr(QApplication, "applicationState", lambda: Qt.ApplicationState.ApplicationInactive)
+    notices = Notices(
+        theme, frame.window, frame.window.tool_bar, frame.settings, tell_system=lambda _title, text: told.append(text)
+    )
+    behind = replace(RULE, series="group:*.behind_ms", threshold=600_000)
+    notices.show(partial(change_words, AlertChange(behind, "billing", 635_412.0, True, 0)), state=State.CRITICAL)
+    assert told == ["Fast: billing: 10 min, above 10 min"]
 
 
 # ---- the page ----
@@ -393,7 +422,7 @@ def test_a_new_rule_is_there_once_it_is_saved(make_view, source):
     view = make_view(source)
     before = len(view.center.rules)
     view.start_rule("group:payment-settle.behind_ms", 5_000)
-    assert view.form.threshold.unit == "ms"
+    assert view.form.threshold.unit == "ms = 5.0 s"
     view.form.name.setText("Payments are late")
     view.form.name.textEdited.emit("Payments are late")
     assert len(view.center.rules) == before

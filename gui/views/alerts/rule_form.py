@@ -20,11 +20,14 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
+from gui.amounts import value_text
+from gui.error_words import error_text
 from gui.text import tr
 from gui.views.alerts.words import SEVERITY_NAMES
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import UnitField
 from monitoring.alert_rules import AlertRule, Severity, check_rule, unit_of
+from monitoring.alert_watch import amount_text
 
 ABOVE, BELOW = 0, 1
 
@@ -221,12 +224,14 @@ class RuleForm(QWidget):
             self.fault.hide()
             return
         reason = ""
-        self.threshold.set_unit(unit_of(self.series.currentText().strip()))
+        series = self.series.currentText().strip()
+        self.threshold.set_unit(unit_of(series))
         try:
             made = self.rule()
+            self.threshold.set_unit(_unit_text(series, made.threshold))
             self.threshold_changed.emit(made.threshold)
         except UsageError as error:
-            reason = error.message
+            reason = error_text(error)
         self.fault.setText(reason)
         self.fault.setVisible(bool(reason))
         self.save.setEnabled(not reason and self.is_changed)
@@ -248,3 +253,9 @@ def _number(text: str) -> float:
     if not math.isfinite(number):
         raise UsageError(tr("“{text}” is no number", text=text))
     return number
+
+
+def _unit_text(series: str, threshold: float) -> str:
+    """The unit of a threshold, and what it is in larger ones: ``ms = 10 min``."""
+    unit, in_words = unit_of(series), value_text(series, threshold)
+    return f"{unit} = {in_words}" if unit and in_words != amount_text(series, threshold) else unit

@@ -10,6 +10,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, UsageError
+from gui.amounts import value_text
+from gui.error_words import kept_line
 from gui.models.table import ColumnTableModel
 from gui.operations.alert_center import AlertCenter, subject_text
 from gui.operations.history import HistoryLines
@@ -23,7 +25,7 @@ from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, told_columns
 from gui.views.alerts.webhook_panel import WebhookPanel
-from gui.views.alerts.words import condition_text, known_series, value_text
+from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
@@ -143,7 +145,7 @@ class AlertsView(PageView):
         self._show_told_read()
 
     def _show_told_read(self) -> None:
-        self._told_read.show_in(self.told_grid, tr("What the rules told was not read."), self.refresh)
+        self._told_read.show_in(self.told_grid, lambda: tr("What the rules told was not read."), self.refresh)
 
     def take_keyboard(self) -> None:
         self.grid.take_keyboard()
@@ -177,7 +179,8 @@ class AlertsView(PageView):
     def start_rule(self, series: str = "totals.put_rate", threshold: float = 0.0) -> None:
         """Begin a new rule; it is there once it is saved."""
         if len(self.center.rules) >= RULES_MAX:
-            self.context.notify(tr("There are {count} rules; delete some first", count=RULES_MAX), state=State.WARNING)
+            words = partial(tr, "There are {count} rules; delete some first", count=RULES_MAX)
+            self.context.notify(words, state=State.WARNING)
             return
         self._draft = AlertRule(uuid.uuid4().hex[:12], tr("New rule"), series, True, threshold, 60_000)
         self.grid.view.clearSelection()
@@ -221,7 +224,7 @@ class AlertsView(PageView):
         try:
             self.center.put(rule)
         except UsageError as error:
-            self.context.notify(error.message, state=State.CRITICAL)
+            self.context.notify(kept_line(error), state=State.CRITICAL)
         self.grid.select_key(rule.rule_id)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
@@ -278,7 +281,10 @@ class AlertsView(PageView):
                 rows.append(RuleRow(self._draft, AlertState.OFF, ()))
         is_unknown = bool(center.problem) and not center.is_read
         self.grid.set_loading(not center.is_read and not is_unknown)
-        self.grid.set_error(tr("The alert rules are not known.") if is_unknown else "", center.problem if is_unknown else "")
+        if is_unknown:
+            self.grid.set_error(tr("The alert rules are not known."), center.problem, tr("Retry"), center.ask)
+        else:
+            self.grid.set_error("")
         self.rules.set_rows(rows)
         self.grid.select_first()
         self.problem.set("" if is_unknown else center.problem)

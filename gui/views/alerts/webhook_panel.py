@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import UsageError
+from gui.error_words import error_text
 from gui.operations.alert_center import post_text
 from gui.text import tr
 from gui.views.page import PageContext
@@ -51,7 +52,7 @@ class WebhookPanel(Panel):
                 check_url(url)
         except UsageError as error:
             self._is_refused = True
-            self.result.setText(error.message)
+            self.result.setText(error_text(error))
             self.try_button.setEnabled(False)
             return
         self._center.set_webhook(url)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from gui.amounts import value_text
 from gui.operations.alert_center import OpenAlert, subject_text
-from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
+from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import State
-from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series, unit_of
-from monitoring.alert_watch import AlertState, amount_text
+from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
+from monitoring.alert_watch import AlertState
 from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.state import ClusterState
 
@@ -29,19 +30,6 @@ STATE_COLOURS = {
     AlertState.OFF: State.IDLE,
 }
 SEVERITY_NAMES = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.NOTICE: "Notice"}
-
-
-SECOND_MS = 1_000
-
-
-def value_text(series: str, value: float) -> str:
-    """A value of a series, with its unit."""
-    unit = unit_of(series)
-    if unit == "B":
-        return bytes_text(value)
-    if unit == "ms" and value >= SECOND_MS:
-        return duration_text(value)
-    return amount_text(series, value)
 
 
 def condition_text(rule: AlertRule) -> str:
@@ -87,7 +75,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
         ("level", "late_p99_ms"): lambda: tr("Delay level {level} is late", level=subject),
         (TOTALS, "transactions_given_up"): lambda: tr("{count} transactions given up", count=count),
         (TOTALS, "disk_used_percent"): lambda: tr("Disk {share} used", share=f"{value:.0f} %"),
-        (TOTALS, "put_p99_ms"): lambda: tr("Puts take {time}", time=milliseconds_text(value)),
+        (TOTALS, "put_p99_ms"): lambda: tr("Puts take {time}", time=value_text(rule.series, value)),
     }
     title = titles.get((kind, figure)) if rule.above else None
     if is_about_dead_letters(rule):
@@ -98,7 +86,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
         return f"{name}: {value_text(rule.series, value)}", reason
     reasons = {
         ("group", "unattended_messages"): lambda: tr("{count} messages wait, no client is online", count=count),
-        ("level", "late_p99_ms"): lambda: tr("p99 {late} after the time they were due", late=milliseconds_text(value)),
+        ("level", "late_p99_ms"): lambda: tr("p99 {late} after the time they were due", late=value_text(rule.series, value)),
         (TOTALS, "transactions_given_up"): lambda: tr("No producer decided them in time"),
         (TOTALS, "disk_used_percent"): lambda: tr("Messages are refused when it is full"),
     }

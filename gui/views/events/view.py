@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
 
 from broker_core.api import EventPage, NoteEvent, OrbitError, ReadEvents
+from gui.error_words import kept_line
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.files import write_file
 from gui.operations.queries import LatestQuery
@@ -181,9 +182,7 @@ class EventsView(PageView):
         from_ms, to_ms = self._range_ms
         kinds = kinds_of(self._group) if self._group is not None else []
         pending = self.context.source.read_events(ReadEvents(from_ms, to_ms + 1, EXPORT_MAX, kinds))
-        self._export_query.ask(
-            pending, lambda page: self._write(path, page), lambda error: self._not_written(path, error.message)
-        )
+        self._export_query.ask(pending, lambda page: self._write(path, page), lambda error: self._not_written(path, error))
 
     def _write(self, path: Path, page: EventPage) -> None:
         rows = [one for one in event_rows(page) if self._accepts(one)]
@@ -191,15 +190,15 @@ class EventsView(PageView):
         count, more = count_text(len(rows)), page.total - len(page.at_ms)
 
         def done(size: int) -> None:
-            text = tr("{count} events written to {path}, {size}", count=count, path=path.name, size=bytes_text(size))
-            older = tr("{count} older ones are not in it", count=count_text(more))
-            self.context.notify(f"{text}; {older}" if more else text, state=State.WARNING if more else State.HEALTHY)
+            self.context.notify(lambda: _written_text(count, path, size, more), state=State.WARNING if more else State.HEALTHY)
 
-        write_file(self, path, lambda: make(rows).encode(), done, lambda reason: self._not_written(path, reason))
+        write_file(self, path, lambda: make(rows).encode(), done, lambda error: self._not_written(path, error))
 
-    def _not_written(self, path: Path, reason: str) -> None:
-        text = tr("The events were not written to {path}: {reason}", path=str(path), reason=reason)
-        self.context.notify(text, state=State.CRITICAL)
+    def _not_written(self, path: Path, error: Exception) -> None:
+        reason = kept_line(error)
+        self.context.notify(
+            lambda: tr("The events were not written to {path}: {reason}", path=str(path), reason=reason()), state=State.CRITICAL
+        )
 
     def _note_clicked(self) -> None:
         self.ask_note()
@@ -269,7 +268,7 @@ class EventsView(PageView):
         self._show()
 
     def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, tr("The events were not read."), self.refresh)
+        self._list_read.show_in(self.grid, lambda: tr("The events were not read."), self.refresh)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -357,3 +356,9 @@ class EventsView(PageView):
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
         menu.popup(at)
+
+
+def _written_text(count: str, path: Path, size: int, more: int) -> str:
+    """What became of an export; ``more``: older events that are not in it."""
+    text = tr("{count} events written to {path}, {size}", count=count, path=path.name, size=bytes_text(size))
+    return f"{text}; {tr('{count} older ones are not in it', count=count_text(more))}" if more else text

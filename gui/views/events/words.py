@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gui.amounts import told_text
 from gui.broker_words import broker_text
 from gui.text import KnownTexts, tr
 from gui.theme.tokens import State
@@ -85,7 +86,7 @@ def text_of(row: EventRow) -> str:
     if row.group is EventGroup.ACTION:
         return _action_text(row.text)
     if row.group is EventGroup.ALERT:
-        return _ALERTS.text(row.text, named={"alert": _alert_name})
+        return _ALERTS.text(row.text, named={"alert": _alert_name, "value": told_text, "limit": told_text})
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
     return broker_text(row.text)

@@ -4,6 +4,7 @@ import json
 import math
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -66,6 +67,24 @@ def test_an_alert_is_posted_as_json(hook: Hook):
         "severity": "warning", "series": "group:*.lag_messages", "subject": "billing", "condition": "above",
         "threshold": 15_000, "value": 16_870.0, "atMs": 5,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("series", "keys"),
+    [
+        ("group:*.behind_ms", {"thresholdMs", "valueMs"}),
+        ("totals.disk_used_percent", {"thresholdPercent", "valuePercent"}),
+        ("topic:*.put_rate", {"thresholdPerSecond", "valuePerSecond"}),
+        ("totals.unflushed_bytes", {"thresholdBytes", "valueBytes"}),
+        ("group:*.lag_messages", set()),
+    ],
+)
+def test_figures_are_sent_raw_with_their_unit_in_the_key(series: str, keys: set[str]):
+    rule = replace(RULE, series=series, threshold=600_000)
+    body = json.loads(payload(AlertChange(rule, "billing", 635_412.0, True, 5), cluster="x"))
+    assert (body["threshold"], body["value"]) == (600_000, 635_412.0)
+    assert {key for key in body if key.startswith(("threshold", "value"))} == keys | {"threshold", "value"}
+    assert {body[key] for key in keys} == ({600_000, 635_412.0} if keys else set())
 
 
 def test_an_unknown_value_is_null():
