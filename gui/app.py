@@ -329,7 +329,7 @@ class Console(QObject):
         elif cluster.place == str(read_saved(self.settings).store or default_store()):
             words = []  # what a start without words shows
         if not start_window([*words, *filter(None, (link,))]):
-            self.window.notify(tr("Another window could not be started."), state=State.CRITICAL)
+            self.window.notify(lambda: tr("Another window could not be started."), state=State.CRITICAL)
 
     def forget(self, cluster: Cluster) -> Pending[None]:
         """Take a cluster that is not shown off the list, a connection once its secrets are forgotten; the answer says so."""
@@ -569,5 +569,6 @@ class _Errors(QObject):
         if isinstance(error, KeyboardInterrupt):
             self._window.close()
         elif isinstance(error, Exception):
-            text = tr("Orbit made a mistake: {error}", error=f"{type(error).__name__}: {error}")
-            self._window.notify(text, state=State.CRITICAL)
+            # Its words alone are kept: the error itself would keep all that it went through.
+            words = f"{type(error).__name__}: {error}"
+            self._window.notify(lambda: tr("Orbit made a mistake: {error}", error=words), state=State.CRITICAL)

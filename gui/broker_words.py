@@ -117,6 +117,14 @@ _TEXTS = KnownTexts(
     ),
     "the broker process ended by itself with exit code {code}. Restart it: what it has acknowledged is in the store",
     "the broker of this store still runs or did not end in good order: what is stored from now on is not shown; open it again",
+    "a link begins with {scheme}://",
+    "the link has {count} characters; {most} are the most",
+    "the link cannot be read: {reason}",
+    "a link to a {subject} names one: {form}",
+    "a link to a page is {page}, to a topic {topic}",
+    "a link to a message is {one} or {other}",
+    "there is no page “{page}”",
+    "it is about the cluster at {address}, to which there is no connection: connect to it first",
     "the consume queues in {path} cannot grow: {reason}. Free some room on the disk; messages are taken again within seconds",
 )
 _EVENT_STATES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
@@ -121,7 +122,7 @@ class BrokerWatch(QObject):
         self._copy_banner()
         self.write_title()
         if ready is not None and ready.notice:
-            window.notify(broker_text(ready.notice), state=State.WARNING)
+            window.notify(partial(broker_text, ready.notice), state=State.WARNING)
         for page in window.navigation.pages:
             page.status_changed(status)
 
@@ -168,11 +169,11 @@ class BrokerWatch(QObject):
         """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
         if event.kind in ("action", "alert", "note"):
             return  # whoever did it knows, and an alert was told when it was found
-        text, state = event_text(event), event_state(event)
+        words, state = partial(event_text, event), event_state(event)
         if state is State.INFO:
-            self._window.notices.keep(text, state)
+            self._window.notices.keep(words, state)
         else:
-            self._window.notify(text, state=state)
+            self._window.notify(words, state=state)
 
     # ---- what is shown of it ---------------------------------------------------------------------------------------
 

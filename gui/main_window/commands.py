@@ -73,7 +73,7 @@ class FrameCommands:
         page = self._window.navigation.current
         focus = QApplication.focusWidget()
         if page is None or focus is None or not page.isAncestorOf(focus) or not page.explain_part(focus):
-            self._window.notify(tr("Put the keyboard on a column, a tile or a chart first, or open the menu of one."))
+            self._window.notify(lambda: tr("Put the keyboard on a column, a tile or a chart first, or open the menu of one."))
 
     def close_other_tabs(self) -> None:
         """Close all tabs but the current one."""
@@ -188,7 +188,7 @@ class FrameCommands:
         place = SCALES_PERCENT.index(percent) if percent in SCALES_PERCENT else 0
         percent = SCALES_PERCENT[max(0, min(place + by, len(SCALES_PERCENT) - 1))]
         settings.setValue(SCALE_KEY, percent)
-        self._window.notify(tr("Everything is shown at {percent} % from the next start on.", percent=percent))
+        self._window.notify(lambda: tr("Everything is shown at {percent} % from the next start on.", percent=percent))
 
     def ask_language(self, language: str) -> None:
         """Change the language."""
@@ -199,14 +199,16 @@ class FrameCommands:
         settings = self._window.services.settings
         on = not is_on(settings, SYSTEM_KEY, default=True)
         settings.setValue(SYSTEM_KEY, on)
-        self._window.notify(tr("The desktop tells of warnings too.") if on else tr("Warnings stay in this window."))
+        self._window.notify(lambda: tr("The desktop tells of warnings too.") if on else tr("Warnings stay in this window."))
 
     def toggle_tray(self) -> None:
         """Stay in the tray when the window is closed, or end."""
         tray = self._window.tray
         tray.want(stay=not tray.is_wanted)
-        stays = tr("Closing the window leaves Orbit in the tray.")
-        self._window.notify(stays if tray.is_wanted else tr("Closing the window ends Orbit."))
+        stays = tray.is_wanted
+        self._window.notify(
+            lambda: tr("Closing the window leaves Orbit in the tray.") if stays else tr("Closing the window ends Orbit.")
+        )
 
     def no_tray(self) -> str:
         """Why Orbit cannot stay in the tray; empty where it can."""
@@ -254,4 +256,4 @@ class FrameCommands:
     def _copy(self, text: str) -> None:
         if text:
             QGuiApplication.clipboard().setText(text)
-            self._window.notify(tr("{address} copied", address=text))
+            self._window.notify(lambda: tr("{address} copied", address=text))

@@ -15,7 +15,7 @@ from gui.main_window.quiet_hours import read_quiet_hours
 from gui.main_window.services import is_on
 from gui.main_window.tool_bar import ToolBar
 from gui.operations.tasks import Task, TaskState
-from gui.text import tr
+from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.toast import ToastStack
@@ -66,17 +66,17 @@ class Notices(QObject):
         bar.notices_seen.connect(self._seen)
 
     def show(
-        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None:
         """Show a toast and keep it under the bell; what is alarming is told by the system too while the window is behind."""
-        self.toasts.show(text, state=state, action=action, on_action=on_action)
+        self.toasts.show(words, state=state, action=action, on_action=on_action)
         self._changed()
         if state in _ALARMING:
-            self._maybe_tell_system(text)
+            self._maybe_tell_system(said(words))
 
-    def keep(self, text: str, state: State) -> None:
+    def keep(self, words: Words, state: State) -> None:
         """Put something under the bell without showing it."""
-        self.toasts.keep(text, state)
+        self.toasts.keep(words, state)
         self._changed()
 
     def tasks_changed(self, running: tuple[Task, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
@@ -33,7 +34,7 @@ from gui.main_window.window_actions import backend_actions, window_actions
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
-from gui.text import tr
+from gui.text import Words, tr
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
@@ -218,7 +219,7 @@ class MainWindow(QMainWindow):
         navigation.detached.connect(self._page_detached)
         self.banner.button.clicked.connect(lambda _checked=False: self.restart_broker())
         self.status_bar.language_asked.connect(services.set_language)
-        self.status_bar.address_copied.connect(lambda address: self.notify(tr("{address} copied", address=address)))
+        self.status_bar.address_copied.connect(lambda address: self.notify(partial(tr, "{address} copied", address=address)))
         services.times.changed.connect(self._zone_changed)
         services.tasks.changed.connect(self._tasks_changed)
         services.tasks.ended.connect(self.notices.task_ended)
@@ -254,9 +255,15 @@ class MainWindow(QMainWindow):
             if not self.navigation.has(place.page_id):
                 raise LinkError(f"there is no page “{place.page_id}”")
         except LinkError as error:
-            self.notify(tr("The link {link} was not followed: {reason}", link=link, reason=error), state=State.WARNING)
+            self._not_followed(link, error)
         else:
             self.navigation.open(place)
+
+    def _not_followed(self, link: str, error: LinkError) -> None:
+        from gui.error_words import kept_line  # noqa: PLC0415  brings the errors of the broker: the frame is on screen before
+
+        reason = kept_line(error)
+        self.notify(lambda: tr("The link {link} was not followed: {reason}", link=link, reason=reason()), state=State.WARNING)
 
     def _belongs_elsewhere(self, link: str) -> bool:
         """Hand a link about another cluster to that one's window; returns whether it was one."""
@@ -273,9 +280,14 @@ class MainWindow(QMainWindow):
 
     def _page_opened(self, page: PageView) -> None:
         page.status_changed(self.source_status)
-        page.title_changed.connect(lambda _title: self.broker.write_title())
+        page.title_changed.connect(lambda _title: self._title_changed(page))
         layout.restore_page(page, self._services.settings, self.settings_group)
         self._new_pages.add(page)
+
+    def _title_changed(self, page: PageView) -> None:
+        # Of what lies behind no title stands in the window's, and in another language all change.
+        if page is self.area.current or page not in self.area.pages:
+            self.broker.write_title()
 
     def _page_shown(self, page: PageView) -> None:
         if page is self.area.current:
@@ -384,10 +396,10 @@ class MainWindow(QMainWindow):
         return self.notices.toasts
 
     def notify(
-        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None:
         """Show a toast and keep it under the bell."""
-        self.notices.show(text, state=state, action=action, on_action=on_action)
+        self.notices.show(words, state=state, action=action, on_action=on_action)
 
     def _tasks_changed(self) -> None:
         self.notices.tasks_changed(self._services.tasks.running)

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import AdoptAlerts, OrbitError, UsageError
+from gui.error_words import error_line
 from gui.operations.queries import BackgroundCall
 from gui.text import tr
 from monitoring.alert_rules import rules_from_json
@@ -77,7 +78,9 @@ class AlertAdoption(QObject):
 
     def _refused(self, error: OrbitError) -> None:
         logger.warning("the alert rules of %s were not taken over: %s", self._path, error)
-        self.problem = tr("The alert rules of {path} were not taken over: {reason}", path=str(self._path), reason=error.message)
+        self.problem = tr(
+            "The alert rules of {path} were not taken over: {reason}", path=str(self._path), reason=error_line(error)
+        )
         self.ended.emit()
 
 

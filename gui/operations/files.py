@@ -31,9 +31,9 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def write_file(
-    owner: QObject, path: Path, make: Callable[[], bytes], done: Callable[[int], None], failed: Callable[[str], None]
+    owner: QObject, path: Path, make: Callable[[], bytes], done: Callable[[int], None], failed: Callable[[Exception], None]
 ) -> None:
-    """Write what ``make`` returns on a thread; then ``done`` gets the bytes written, or ``failed`` the reason."""
+    """Write what ``make`` returns on a thread; then ``done`` gets the bytes written, or ``failed`` the error."""
 
     def work() -> int:
         data = make()
@@ -42,7 +42,7 @@ def write_file(
 
     call = BackgroundCall(owner)
     call.done.connect(done)
-    call.failed.connect(lambda error: failed(getattr(error, "strerror", None) or str(error)))
+    call.failed.connect(failed)
     call.done.connect(lambda _size: call.deleteLater())
     call.failed.connect(lambda _error: call.deleteLater())
     call.start(work)

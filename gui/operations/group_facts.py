@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import BrokerAnswer, JsonBodyError, Members, OrbitError
+from gui.error_words import error_line
 from gui.models.consumers import GroupRow
 from gui.operations.queries import LatestQuery
 from monitoring.admin.clients import RunningInfo, ask_running_info, read_running_info
@@ -124,12 +125,12 @@ class ClientInfos(QObject):
                 self.infos[client] = read_running_info(client, answer.body)
                 self.faults.pop(client, None)
             except JsonBodyError as error:
-                self.faults[client] = error.message
+                self.faults[client] = error_line(error)
             self._go_on()
 
         def refuse(error: OrbitError) -> None:
             self.infos.pop(client, None)
-            self.faults[client] = error.message
+            self.faults[client] = error_line(error)
             self._go_on()
 
         self._query.ask(self._source.ask_broker(ask_running_info(self._group, client)), take, refuse)

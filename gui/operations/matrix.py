@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import HistoryLines, OrbitError, ReadHistory
-from gui.broker_words import broker_text
+from gui.error_words import error_text
 from gui.models.matrix import NO_MATRIX, matrix_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource, SourceStatus
@@ -37,7 +37,12 @@ class HistoryMatrix(QObject):
         self._asked: tuple[tuple[str, ...], int, int] | None = None
         self._names: tuple[str, ...] = ()
         self.matrix = NO_MATRIX
-        self.fault = ""
+        self._error: OrbitError | None = None
+
+    @property
+    def fault(self) -> str:
+        """Why it was not read, in the language of the window; empty where it was."""
+        return "" if self._error is None else error_text(self._error)
 
     @property
     def waiting(self) -> bool:
@@ -50,7 +55,7 @@ class HistoryMatrix(QObject):
         if wanted != self._names:
             self._names = wanted
             self._asked = None
-            self.matrix, self.fault = NO_MATRIX, ""
+            self.matrix, self._error = NO_MATRIX, None
         if not wanted or self._source.status is not SourceStatus.READY or self._is_fresh(from_ms, to_ms):
             return
         self._asked = (wanted, from_ms, to_ms)
@@ -69,9 +74,9 @@ class HistoryMatrix(QObject):
     def _take(self, lines: HistoryLines) -> None:
         assert self._asked is not None
         _names, from_ms, to_ms = self._asked
-        self.matrix, self.fault = matrix_of(lines, from_ms, to_ms), ""
+        self.matrix, self._error = matrix_of(lines, from_ms, to_ms), None
         self.arrived.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        self.matrix, self.fault = NO_MATRIX, broker_text(error.message)
+        self.matrix, self._error = NO_MATRIX, error
         self.arrived.emit()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RemoteError
+from gui.error_words import error_line
 from gui.text import tr
 from monitoring.sources.base import ClusterSource, Pending
 
@@ -86,7 +87,7 @@ class RequestChain:
         done = len(self._answers)
         if done:
             words = tr(
-                "{done} of {count} were done before: {reason}", done=done, count=len(self._requests), reason=error.message
+                "{done} of {count} were done before: {reason}", done=done, count=len(self._requests), reason=error_line(error)
             )
             error = RemoteError(words, **error.context)
         callbacks[1](error)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Signal
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QPushButton, QVBoxLayout, QWid
 
 from broker_core.api import Ability, OrbitError
 from gui.broker_words import reasons_text
+from gui.error_words import error_text
 from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.manager import ThemeManager
@@ -183,5 +185,5 @@ class ActionDialog(QDialog):
         self.accept()
 
     def _failed(self, error: OrbitError) -> None:
-        self.error.set(tr("Nothing was changed here, or not all of it"), error.message, State.CRITICAL)
+        self.error.set(lambda: tr("Nothing was changed here, or not all of it"), partial(error_text, error), State.CRITICAL)
         self._check()

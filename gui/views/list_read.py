@@ -1,5 +1,7 @@
 """`ListRead`: whether a list that a page shows was read, when, and why not where the newest read failed.
 
+`say_not_read` says the same of what is no list.
+
 Rows of a list whose read failed are not known: `ListRead.show_in` takes them out of the table, so that no filter, tab or
 selection brings them back, and says the reason and the age in their place.
 """
@@ -8,12 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from broker_core.api import OrbitError
-from gui.broker_words import broker_text
-from gui.text import TimeZoneChoice, tr
+from broker_core.api import OrbitError, UsageError
+from gui.error_words import error_text
+from gui.text import TimeZoneChoice, Words, tr
+from gui.theme.tokens import State
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.notice import Notice
 
 
 def _wall_ms() -> int:
@@ -32,17 +37,17 @@ class ListRead:
         self._times = times
         self._now_ms = now_ms
         self._read_ms = self._failed_ms = -1
-        self._reason = ""
+        self._error: OrbitError | None = None
 
     @property
     def is_failed(self) -> bool:
         """Whether the newest read failed: the rows are not known."""
-        return self._failed_ms >= 0
+        return self._error is not None
 
     @property
     def reason(self) -> str:
         """Why it failed, when that was and when the list was read last; empty where it did not fail."""
-        if not self.is_failed:
+        if self._error is None:
             return ""
         times = tr("Failed at {time}; never read before.", time=self._times.seconds(self._failed_ms))
         if self._read_ms >= 0:
@@ -51,21 +56,21 @@ class ListRead:
                 time=self._times.seconds(self._failed_ms),
                 before=self._times.seconds(self._read_ms),
             )
-        return f"{broker_text(self._reason)}\n{times}"
+        return f"{error_text(self._error)}\n{times}"
 
     def begin(self) -> None:
         """Another list is asked for: nothing is known of it."""
-        self._read_ms = self._failed_ms = -1
+        self._read_ms, self._error = -1, None
 
     def answered(self) -> None:
         """The list was read."""
-        self._read_ms, self._failed_ms = self._now_ms(), -1
+        self._read_ms, self._error = self._now_ms(), None
 
     def refused(self, error: OrbitError) -> None:
         """The list was not read."""
-        self._failed_ms, self._reason = self._now_ms(), broker_text(error.message)
+        self._failed_ms, self._error = self._now_ms(), error
 
-    def show_in(self, grid: DataGrid[Any], title: str, again: Callable[[], None]) -> None:
+    def show_in(self, grid: DataGrid[Any], title: Words, again: Callable[[], None]) -> None:
         """Show in a table that the list is on its way, or was not read; nothing where the rows are known.
 
         Args:
@@ -77,6 +82,22 @@ class ListRead:
         grid.read_ms = self._read_ms
         if self.is_failed:
             grid.model.set_rows([])
-            grid.set_error(title, self.reason, tr("Retry"), again)
+            grid.set_error(title, lambda: self.reason, lambda: tr("Retry"), again)
         else:
             grid.set_error("")
+
+
+def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
+    """Say of what is no list that it was not read, and offer to read it again: as `ListRead` does in place of rows.
+
+    Args:
+        notice: Stands above or in place of what was to be read.
+        title: Says that it was not read.
+        error: Why.
+        again: Reads it once more.
+    """
+    if isinstance(error, UsageError):
+        # This cluster cannot tell it: asked again, it would say so again.
+        notice.set(title, partial(error_text, error), State.INFO)
+    else:
+        notice.set(title, partial(error_text, error), State.CRITICAL, lambda: tr("Retry"), again)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice, tr
+from gui.text import TimeZoneChoice, Words, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
 from gui.views.page_names import COLUMNS_GROUP
@@ -46,10 +46,13 @@ class Navigate(Protocol):
 
 
 class Notify(Protocol):
-    """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does."""
+    """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does.
+
+    Words that are a function are written anew in another language; what they know stays for as long as the notice is kept.
+    """
 
     def __call__(
-        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None: ...
 
 

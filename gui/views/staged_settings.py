@@ -15,6 +15,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.notice import Notice
@@ -136,7 +137,8 @@ class StagedSettings(Panel, Generic[T]):
     def _failed(self, error: OrbitError) -> None:
         self._settings = None
         self.form.clear()
-        self.fault.set(tr("The settings of {name} were not read.", name=self._name), error.message, State.CRITICAL)
+        name = self._name
+        say_not_read(self.fault, lambda: tr("The settings of {name} were not read.", name=name), error, self.reload)
         self._check()
 
     def _wanted(self) -> tuple[T | None, str]:
@@ -205,13 +207,13 @@ class StagedSettings(Panel, Generic[T]):
         if undoes:
             place = max(place for place, (of, _) in enumerate(self._undo) if of == name)
             del self._undo[place:]
-            self._context.notify(tr("The settings of {name} are as they were", name=name), state=State.HEALTHY)
+            self._context.notify(lambda: tr("The settings of {name} are as they were", name=name), state=State.HEALTHY)
         else:
             self._undo = [*self._undo, (name, before)][-UNDO_MAX:]
             self._context.notify(
-                tr("The settings of {name} are changed", name=name),
+                lambda: tr("The settings of {name} are changed", name=name),
                 state=State.HEALTHY,
-                action=tr("Undo"),
+                action=lambda: tr("Undo"),
                 on_action=self._undo_if_shown(name),
             )
         self.reload()

@@ -30,7 +30,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QT
 
 from gui.models.table import ColumnTableModel
 from gui.models.table_text import as_markdown, as_tsv
-from gui.text import tr
+from gui.text import Words, tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -386,7 +386,9 @@ class DataGrid(QWidget, Generic[R]):
         self.progress.setVisible(loading)
         self._show_state()
 
-    def set_error(self, text: str, detail: str = "", action: str = "", on_action: Callable[[], None] | None = None) -> None:
+    def set_error(
+        self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], None] | None = None
+    ) -> None:
         """Say in place of the rows why there are none; an empty text ends the error."""
         self._error = bool(text)
         if text:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from gui.text import tr
+from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, IconLabel, label
@@ -35,6 +35,8 @@ class Placeholder(QWidget):
         self._action: QPushButton | None = None
         self._copy: QPushButton | None = None
         self._on_action: Callable[[], None] | None = None
+        self._said: tuple[Words, Words, Words] = ("", "", "")
+        self._is_error = False
         self._lines = QVBoxLayout(self)
         self._lines.setSpacing(8)
         self._lines.addStretch(1)
@@ -49,17 +51,24 @@ class Placeholder(QWidget):
     def text(self) -> str:
         return self._text.text()
 
-    def show_empty(self, text: str, action: str = "", on_action: Callable[[], None] | None = None) -> None:
+    def show_empty(self, text: Words, action: Words = "", on_action: Callable[[], None] | None = None) -> None:
         """Say that there is nothing, and what to do."""
         self._show(text, "", action, on_action, error=False)
 
-    def show_error(self, text: str, detail: str = "", action: str = "", on_action: Callable[[], None] | None = None) -> None:
+    def show_error(
+        self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], None] | None = None
+    ) -> None:
         """Say what did not work, why, and offer a way on; the details can be copied."""
         self._show(text, detail, action, on_action, error=True)
 
-    def _show(self, text: str, detail: str, action: str, on_action: Callable[[], None] | None, *, error: bool) -> None:
+    def _show(self, text: Words, detail: Words, action: Words, on_action: Callable[[], None] | None, *, error: bool) -> None:
+        self._said, self._on_action, self._is_error = (text, detail, action), on_action, error
+        self._write()
+
+    def _write(self) -> None:
+        text, detail, action = map(said, self._said)
+        error = self._is_error
         self._text.setText(text)
-        self._on_action = on_action
         if self._glyph is None and error:
             self._glyph = IconLabel(self._theme, "warning-octagon", "critical", 22)
             self._lines.insertWidget(1, self._glyph, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -87,6 +96,12 @@ class Placeholder(QWidget):
         self._copy.setText(tr("Copy details"))
         self._copy.setVisible(error and bool(detail))
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        # Plain texts are written anew by who said them.
+        if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
+            self._write()
+
     def _act(self) -> None:
         if self._on_action is not None:
             self._on_action()
@@ -103,7 +118,7 @@ def _centred(role: str, *, selectable: bool = False) -> QLabel:
 
 
 class Notice(QFrame):
-    """A remark within a page: glyph, title, text, and a link."""
+    """A remark within a page: glyph, title, text, and what can be done about it."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -111,6 +126,8 @@ class Notice(QFrame):
         self._glyph = IconLabel(theme, "warning", "warning", 16)
         self._title = label(role="strong", wrap=True)
         self._text = label(role="secondary", wrap=True, selectable=True)
+        self._said: tuple[Words, Words, Words] = ("", "", "")
+        self._on_action: Callable[[], None] | None = None
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self._title)
@@ -120,19 +137,51 @@ class Notice(QFrame):
         line.setSpacing(10)
         line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(words, 1)
+        self._line = line
+        self.button: QPushButton | None = None
+        """What can be done about it; made when there is something."""
 
     @property
     def text(self) -> str:
         """What is said."""
         return f"{self._title.text()} {self._text.text()}".strip()
 
-    def set(self, title: str, text: str = "", state: State = State.WARNING) -> None:
-        """Say something; an empty title hides the remark."""
+    def set(
+        self,
+        title: Words,
+        text: Words = "",
+        state: State = State.WARNING,
+        action: Words = "",
+        on_action: Callable[[], None] | None = None,
+    ) -> None:
+        """Say something; an empty title hides the remark. ``action`` is the word of a button that calls ``on_action``."""
         self.setVisible(bool(title))
         self._glyph.set_glyph(*_STATE_GLYPHS[state])
+        self._said, self._on_action = (title, text, action), on_action
+        if action and self.button is None:
+            self.button = QPushButton()
+            self.button.setProperty("role", "small")
+            self.button.clicked.connect(self._act)
+            self._line.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
+        self._write()
+
+    def _act(self) -> None:
+        if self._on_action is not None:
+            self._on_action()
+
+    def _write(self) -> None:
+        title, text, action = map(said, self._said)
         self._title.setText(title)
         self._text.setText(text)
         self._text.setVisible(bool(text))
+        if self.button is not None:
+            self.button.setText(action)
+            self.button.setVisible(bool(action))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
+            self._write()
 
 
 class MissingNote(QLabel):

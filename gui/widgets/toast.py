@@ -14,7 +14,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QWidget
 
-from gui.text import tr
+from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
 from gui.widgets.basic import IconButton, IconLabel, label
@@ -35,9 +35,14 @@ BOTTOM, APART = 3, 6
 class KeptNotice:
     """A notice as the bell lists it."""
 
-    text: str
+    words: Words
     state: State
     at: datetime
+
+    @property
+    def text(self) -> str:
+        """What it says, in the language of the window."""
+        return said(self.words)
 
 
 class Toast(QFrame):
@@ -46,33 +51,46 @@ class Toast(QFrame):
     def __init__(
         self,
         theme: ThemeManager,
-        text: str,
+        words: Words,
         parent: QWidget,
         *,
         state: State,
-        action: str = "",
+        action: Words = "",
         on_action: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(parent)
         self.setProperty("role", "toast")
-        self.setAccessibleName(text)
+        self._said, self._action_said = words, action
         self.state = state
         line = self._line = QHBoxLayout(self)
         line.setContentsMargins(12, 2, 6, 2)
         line.setSpacing(10)
         line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16))
-        self._words = label(text)
+        self._words = label()
         line.addWidget(self._words, 1)
+        self.action_button: IconButton | None = None
         if action and on_action is not None:
-            line.addWidget(IconButton(theme, "arrow-right", action, role="link", on_click=on_action))
-        self.close_button = IconButton(theme, "x", tip=tr("Close"))
+            self.action_button = IconButton(theme, "arrow-right", " ", role="link", on_click=on_action)
+            line.addWidget(self.action_button)
+        self.close_button = IconButton(theme, "x", tip=" ")
         line.addWidget(self.close_button)
+        self.retranslate()
         theme.dress(self)
         shadow = QGraphicsDropShadowEffect(self)
         shadow.setBlurRadius(40)
         shadow.setOffset(0, 8)
         shadow.setColor(QColor(0, 0, 0, 140 if theme.tokens.dark else 56))
         self.setGraphicsEffect(shadow)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        text = said(self._said)
+        self.setAccessibleName(text)
+        self._words.setText(text)
+        if self.action_button is not None:
+            self.action_button.setText(said(self._action_said))
+        self.close_button.setToolTip(tr("Close"))
+        self.close_button.setAccessibleName(tr("Close"))
 
     def fit(self, width_max: int) -> None:
         """Take as much width as the text needs, up to a limit; then further lines."""
@@ -113,12 +131,12 @@ class ToastStack(QObject):
         return [toast.accessibleName() for toast in self._toasts]
 
     def show(
-        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None:
         """Show a notice; the oldest goes when there are too many."""
         self.unread += 1
-        self.keep(text, state)
-        toast = Toast(self._theme, text, self._window, state=state, action=action, on_action=on_action)
+        self.keep(words, state)
+        toast = Toast(self._theme, words, self._window, state=state, action=action, on_action=on_action)
         toast.close_button.clicked.connect(lambda _checked=False: self._close(toast))
         self._toasts.append(toast)
         while len(self._toasts) > TOASTS_MAX:
@@ -131,9 +149,9 @@ class ToastStack(QObject):
         toast.show()
         self._place()
 
-    def keep(self, text: str, state: State) -> None:
+    def keep(self, words: Words, state: State) -> None:
         """Put a notice under the bell without showing or counting it: an event that asks for nothing."""
-        self.kept = [KeptNotice(text, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
+        self.kept = [KeptNotice(words, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
 
     def mark_read(self) -> None:
         """The bell was opened."""
@@ -163,6 +181,9 @@ class ToastStack(QObject):
             bottom -= toast.height() + APART
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        if event.type() == QEvent.Type.LanguageChange:
+            for toast in self._toasts:
+                toast.retranslate()
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LanguageChange):
             self._place()
         return super().eventFilter(watched, event)

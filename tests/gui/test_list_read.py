@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from PySide6.QtCore import QCoreApplication
 
 from broker_core.api import StoreError
 from gui.gallery_source import REASON
-from gui.text import TimeZoneChoice
+from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.views.broker_settings.view import BrokerSettingsView
 from gui.views.clients.view import ClientsView
 from gui.views.dead_letters.view import DeadLettersView
@@ -14,6 +17,7 @@ from gui.views.delay.view import DelayView
 from gui.views.delay.waiting_panel import LEVEL, TIMERS
 from gui.views.events.view import EventsView
 from gui.views.list_read import ListRead
+from gui.views.store.view import StoreView
 from tests.support.fake_source import FakeSource
 
 GRIDS = {
@@ -75,3 +79,45 @@ def test_a_list_says_when_it_was_asked_for_and_when_it_was_read(qapp):
     now[0] = 61_000
     read.refused(StoreError("closed"))
     assert read.reason == "closed\nFailed at 00:01:01; last read at 00:00:01."
+
+
+@pytest.mark.parametrize("page", GRIDS)
+def test_a_failed_read_is_told_in_the_language_that_is_chosen(show_page, qtbot, page):
+    source = FakeSource()
+    source.fail_with = StoreError(REASON)
+    view = show_page(page, source)
+    view.refresh()
+    view.state_changed(source.state)
+    grid = GRIDS[page](view)
+    assert REASON in grid.placeholder._detail.text()
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QCoreApplication.installTranslator(translator)
+    try:
+        qtbot.waitUntil(lambda: "10,000 毫秒" in grid.placeholder._detail.text())
+        assert re.search("[\u4e00-\u9fff]", said(grid)), said(grid)
+        assert grid.placeholder._action.text() == "重试"
+    finally:
+        QCoreApplication.removeTranslator(translator)
+
+
+def test_the_store_is_read_again_when_that_is_asked_for(show_page):
+    source = FakeSource()
+    source.fail_with = StoreError(REASON)
+    view = show_page(StoreView, source)
+    assert view.problem.isVisible()
+    assert REASON in view.problem.text
+    source.fail_with = None
+    view.problem.button.click()
+    assert not view.problem.isVisible()
+    assert view.strip.isVisible()
+
+
+def test_tables_of_a_store_that_was_never_read_offer_it_too(show_page):
+    source = FakeSource()
+    source.fail_with = StoreError(REASON)
+    view = show_page(StoreView, source)
+    grid = view.files.queue_grid
+    assert said(grid) == "The store was not read."
+    source.fail_with = None
+    grid.placeholder._action.click()
+    assert grid.model.rows

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QCoreApplication, QObject, Qt
 
-from broker_core.api import HistoryLines, RemoteError
+from broker_core.api import HistoryLines, RemoteError, WorkerError
+from gui.gallery_source import REASON
 from gui.models.matrix import NO_MATRIX, Matrix, matrix_of
 from gui.operations.matrix import REFRESH_MIN_MS, HistoryMatrix
 from gui.plots.heat_map import HeatMap
-from gui.text import TimeZoneChoice
+from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.theme.tokens import State
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
@@ -148,3 +149,19 @@ def test_the_cell_of_the_keys_is_drawn_while_they_are_there(heat, qtbot):
     with_focus = heat.grab().toImage()
     heat.clearFocus()
     assert with_focus != heat.grab().toImage()
+
+
+def test_why_a_grid_was_not_read_is_told_in_the_language_that_is_chosen(qapp):
+    source, owner = FakeSource(), QObject()
+    source.fail_with = WorkerError(REASON)
+    grid = HistoryMatrix(source, owner)
+    grid.show(["a:b.c"], TAKEN_MS - 60_000, TAKEN_MS)
+    assert grid.fault == REASON
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QCoreApplication.installTranslator(translator)
+    try:
+        assert "10,000 毫秒" in grid.fault
+    finally:
+        QCoreApplication.removeTranslator(translator)
+    assert grid.fault == REASON
+    owner.deleteLater()

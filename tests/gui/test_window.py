@@ -6,6 +6,7 @@ from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import Occurred, StoreLockedError
 from gui.main_window.shortcut_sheet import ShortcutSheet
+from gui.text import CatalogueTranslator, tr
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, Size, State
 from gui.widgets.toast import MARGIN, TOAST_WIDTH_MAX
@@ -265,6 +266,23 @@ def test_at_most_three_toasts_are_shown(frame):
         frame.window.notify(f"notice {number}", state=State.WARNING)
     assert frame.window.toasts.shown_texts == ["notice 2", "notice 3", "notice 4"]
     assert len(frame.window.toasts.kept) == 5
+
+
+def test_a_notice_is_told_in_the_language_that_is_chosen(frame, qtbot):
+    window = frame.window
+    window.notify(lambda: tr("{count} files", count=1), action=lambda: tr("Show"), on_action=lambda: None)
+    window.notices.keep(lambda: tr("Topics"), State.INFO)
+    window.notify("as it came")
+    translator = CatalogueTranslator({"{count} files": "{count} 个文件", "Show": "查看", "Topics": "主题", "Close": "关闭"})
+    QCoreApplication.installTranslator(translator)
+    try:
+        qtbot.waitUntil(lambda: window.toasts.shown_texts == ["1 个文件", "as it came"])
+        toast = window.toasts._toasts[0]
+        assert (toast._words.text(), toast.action_button.text(), toast.close_button.toolTip()) == ("1 个文件", "查看", "关闭")
+        assert [one.text for one in window.toasts.kept] == ["as it came", "主题", "1 个文件"]
+    finally:
+        QCoreApplication.removeTranslator(translator)
+    qtbot.waitUntil(lambda: window.toasts.shown_texts[0].startswith("1 file"))
 
 
 def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):

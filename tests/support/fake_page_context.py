@@ -13,7 +13,7 @@ from gui.main_window.clusters import Clusters
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice
+from gui.text import TimeZoneChoice, Words, said
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from gui.views.page import PageContext
@@ -36,6 +36,7 @@ class FakeWindow:
     def __init__(self) -> None:
         self.opened: list[tuple[str, dict[str, object]]] = []
         self.notices: list[tuple[str, State]] = []
+        self.words: list[Words] = []
         self.offers: list[tuple[str, Callable[[], None] | None]] = []
         self.restarts = 0
         self.languages: list[str] = []
@@ -44,10 +45,11 @@ class FakeWindow:
         self.opened.append((page_id, arguments))
 
     def notify(
-        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None:
-        self.notices.append((text, state))
-        self.offers.append((action, on_action))
+        self.words.append(words)
+        self.notices.append((said(words), state))
+        self.offers.append((said(action), on_action))
 
     def restart(self) -> None:
         self.restarts += 1

@@ -188,8 +188,8 @@ class ClientsView(PageView):
         self.ask_close()
 
     def _closed(self, client: ClientRow) -> None:
-        text = tr("The connection of {client} was closed", client=client.client_id or client.address)
-        self.context.notify(text, state=State.HEALTHY)
+        name = client.client_id or client.address
+        self.context.notify(lambda: tr("The connection of {client} was closed", client=name), state=State.HEALTHY)
         self.refresh()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class ClientsView(PageView):
 
     def _show_read(self) -> None:
         for grid in (self.grid, self.mix_grid):
-            self._list_read.show_in(grid, tr("The connections were not read."), self.refresh)
+            self._list_read.show_in(grid, lambda: tr("The connections were not read."), self.refresh)
 
     def _show_counts(self) -> None:
         rows = self.clients.rows

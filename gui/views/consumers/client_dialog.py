@@ -12,7 +12,7 @@ from gui.models.consumers import MemberRow
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
-from gui.theme.tokens import State
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.code_view import CodeView
@@ -121,7 +121,7 @@ class ClientDialog(QDialog):
 
     def _failed(self, error: OrbitError) -> None:
         self._idle()
-        self.fault.set(tr("The client did not tell what it does"), error.message, State.CRITICAL)
+        say_not_read(self.fault, lambda: tr("The client did not tell what it does"), error, self.refresh)
 
     def _idle(self) -> None:
         self.progress.hide()

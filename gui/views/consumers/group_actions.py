@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeVar
 
 from PySide6.QtWidgets import QDialog, QWidget
@@ -84,11 +85,12 @@ class GroupActions:
         if group is None or self._state is None:
             return None
         if group.is_system:
-            self._context.notify(tr("The broker needs this group itself."), state=State.WARNING)
+            self._context.notify(lambda: tr("The broker needs this group itself."), state=State.WARNING)
             return None
         dialog = delete_group_dialog(self._context.source, self._context.theme, group, self._state, self._page)
-        words = tr("Group {group} is deleted", group=group.name)
-        dialog.succeeded.connect(lambda _answer: self._context.notify(words, state=State.HEALTHY))
+        name, notify = group.name, self._context.notify
+        deleted = partial(notify, lambda: tr("Group {group} is deleted", group=name), state=State.HEALTHY)
+        dialog.succeeded.connect(lambda _answer: deleted())
         return _opened(dialog)
 
     def client(self, group: str, member: MemberRow) -> ClientDialog:
@@ -102,8 +104,9 @@ class GroupActions:
             if isValid(self._page) and self._state is not None:
                 self.undo(next((row for row in group_rows(self._state) if row.name == group), None), result.snapshot)
 
-        text = result_text(result, group)
-        self._context.notify(text, state=State.HEALTHY, action=tr("Undo…"), on_action=undo)
+        self._context.notify(
+            lambda: result_text(result, group), state=State.HEALTHY, action=lambda: tr("Undo…"), on_action=undo
+        )
 
 
 def _opened(dialog: D) -> D:

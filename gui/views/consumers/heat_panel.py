@@ -58,6 +58,7 @@ class LagHeatPanel(Panel):
         """Write all texts anew."""
         self.set_title(tr("Lag by queue over time"))
         self.heat.setAccessibleName(tr("Lag by queue over time"))
+        self._show()
 
     def _show(self) -> None:
         matrix = self.lags.matrix

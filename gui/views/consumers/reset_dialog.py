@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import Ability, BrokerAnswer, JsonBodyError, OrbitError
+from gui.error_words import error_text
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
@@ -234,7 +236,8 @@ class ResetDialog(ActionDialog):
             self._show()
 
         def fail(error: OrbitError) -> None:
-            self.error.set(tr("Where the queues stood then was not read"), error.message, State.CRITICAL)
+            words = partial(tr, "Where the queues stood then was not read")
+            self.error.set(words, partial(error_text, error), State.CRITICAL)
 
         if not self._plan.refusal:
             self.error.set("")

@@ -96,7 +96,7 @@ def resend_dialog(
     query: LatestQuery[Members] = LatestQuery(dialog)
 
     def not_known(error: OrbitError) -> None:
-        notice.set(tr("The consumers of the group are not known"), error.message, State.INFO)
+        notice.set(lambda: tr("The consumers of the group are not known"), partial(error_text, error), State.INFO)
 
     def known(members: Members) -> None:
         show_rejected(notice, letters, members)

@@ -103,4 +103,4 @@ class WaitingRetries(QObject):
         self._show_read()
 
     def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, tr("The retries could not be read."), self._try_again)
+        self._list_read.show_in(self.grid, lambda: tr("The retries could not be read."), self._try_again)

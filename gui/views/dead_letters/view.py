@@ -330,7 +330,7 @@ class DeadLettersView(PageView):
         figures = self.group_panel.figures
         self.flow.show_rows(rows, figures.dead if figures is not None else 0)
         if self.group_panel.figures is not None:
-            self._letter_read.show_in(self.letter_grid, tr("The dead letters could not be read."), self.refresh)
+            self._letter_read.show_in(self.letter_grid, lambda: tr("The dead letters could not be read."), self.refresh)
         nothing = tr("This group has no dead letters.") if self.reader.group else tr("No group is selected.")
         self.letter_grid.set_empty(nothing if not self._words else tr("None passes the filter."))
         self.letter_grid.view.viewport().update()

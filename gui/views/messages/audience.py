@@ -8,6 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import Members, OrbitError, Rejection, SendMessage, Wanted, rejection
+from gui.error_words import error_line
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
@@ -83,7 +84,7 @@ class Audience(QObject):
         self.changed.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = error.message
+        self._fault = error_line(error)
         self.changed.emit()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFont
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import MessageDetail, OrbitError
+from gui.error_words import error_text
 from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
 from gui.models.messages import KEYS, first_key
 from gui.operations.decoding import DecoderBook, patient
@@ -146,7 +148,7 @@ class CompareDialog(QDialog):
         self._query.ask(self._context.source.read_message(physical_offset), self.compare_with, self._failed)
 
     def _failed(self, error: OrbitError) -> None:
-        self.error.set(tr("The other message was not read."), error.message)
+        self.error.set(lambda: tr("The other message was not read."), partial(error_text, error))
 
     # ---- showing ---------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
+from gui.error_words import error_text
 from gui.models.filter_text import Clause, clauses, narrowed, without
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
@@ -134,7 +135,7 @@ class FilterBar(QWidget):
     def show_fault(self, error: OrbitError | None) -> None:
         """Say what is wrong with the filter, and mark the place if the error names it."""
         self.fault.setVisible(error is not None)
-        self.fault.setText("" if error is None else error.message)
+        self.fault.setText("" if error is None else error_text(error))
         position, length = (error.context.get("position"), error.context.get("length")) if error is not None else (None, None)
         self.edit.mark(position if isinstance(position, int) else -1, length if isinstance(length, int) else 0)
 

@@ -21,6 +21,7 @@ from broker_core.api import (
     rejection,
 )
 from gui.broker_words import broker_text
+from gui.error_words import error_text, kept_line
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
@@ -168,7 +169,7 @@ class HandDialog(QDialog):
         self._check()
 
     def _members_failed(self, error: OrbitError) -> None:
-        self.warning.set(tr("The consumers of the group are not known"), error.message)
+        self.warning.set(lambda: tr("The consumers of the group are not known"), partial(error_text, error))
         self._check()
 
     def _show_rejection(self, wanted: dict[str, Wanted]) -> None:
@@ -234,7 +235,7 @@ class HandDialog(QDialog):
         self._say(self.outcome, title, "\n".join(texts), State.INFO if taken == len(results) else State.WARNING)
 
     def _failed(self, error: OrbitError) -> None:
-        self._say(self.outcome, tr("The consumer gave no result"), error.message, State.CRITICAL)
+        self._say(self.outcome, tr("The consumer gave no result"), error_text(error), State.CRITICAL)
         self._check()
 
     def _say(self, notice: Notice, title: str, text: str, state: State) -> None:
@@ -276,7 +277,7 @@ class Hand(QObject):
     def ask(self, physical_offsets: Sequence[int]) -> None:
         """Give the messages at some places; no more than `HANDED_MAX`."""
         if len(physical_offsets) > HANDED_MAX:
-            self._context.notify(tr("No more than {count} messages are given at once", count=count_text(HANDED_MAX)))
+            self._context.notify(lambda: tr("No more than {count} messages are given at once", count=count_text(HANDED_MAX)))
         elif physical_offsets:
             asks = [partial(self._context.source.read_message, position) for position in physical_offsets]
             self._query.ask(InTurn(asks), self._read, self._failed)
@@ -293,7 +294,8 @@ class Hand(QObject):
         self.open(details)
 
     def _failed(self, error: OrbitError) -> None:
-        self._context.notify(tr("The messages were not read: {reason}", reason=error.message))
+        reason = kept_line(error)
+        self._context.notify(lambda: tr("The messages were not read: {reason}", reason=reason()))
 
 
 def _place(detail: MessageDetail) -> str:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QSettings, Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu
 
 from broker_core.api import FilterError, parse_field
+from gui.error_words import error_line
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
@@ -90,7 +91,7 @@ class HitFields(QObject):
         try:
             parse_field(field)
         except FilterError as error:
-            self.refused.emit(error.message)
+            self.refused.emit(error_line(error))
             return False
         if field in self._model.fields or len(self._model.fields) >= FIELDS_MAX:
             return False

@@ -9,7 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from broker_core.api import OrbitError, SendMessage, read_imports
+from broker_core.api import SendMessage, read_imports
+from gui.error_words import error_text
 from gui.operations.queries import BackgroundCall
 from gui.text import bytes_text, count_text, tr
 
@@ -88,7 +89,7 @@ class MessageImport(QObject):
         self._over(found, "")
 
     def _failed(self, error: Exception) -> None:
-        self._over([], error.message if isinstance(error, OrbitError) else str(error))
+        self._over([], error_text(error))
 
     def _over(self, found: list[SendMessage], fault: str) -> None:
         if self.sender() is self._call:

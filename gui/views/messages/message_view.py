@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import Lifeline, MessageDetail, OrbitError
-from gui.broker_words import broker_text
+from gui.error_words import error_text
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
@@ -278,7 +280,8 @@ class MessageView(PageView):
     def _failed(self, error: OrbitError) -> None:
         self._detail = None
         self._show_parts(story=False)
-        self.placeholder.show_error(tr("The message was not read."), broker_text(error.message), tr("Retry"), self.refresh)
+        words, said = partial(tr, "The message was not read."), partial(error_text, error)
+        self.placeholder.show_error(words, said, lambda: tr("Retry"), self.refresh)
 
     def _show_detail(self, detail: MessageDetail) -> None:
         if self._detail is None or detail.physical_offset != self._detail.physical_offset:
@@ -309,7 +312,8 @@ class MessageView(PageView):
 
     def _line_failed(self, error: OrbitError) -> None:
         self.event_grid.set_loading(False)
-        self.event_grid.set_error(tr("The life line was not read."), broker_text(error.message), tr("Retry"), self.refresh)
+        words, said = partial(tr, "The life line was not read."), partial(error_text, error)
+        self.event_grid.set_error(words, said, lambda: tr("Retry"), self.refresh)
 
     def _show_texts(self) -> None:
         """Everything that is written in the language and the zone of the window."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FoundOffset, MessagePage, OrbitError
 from gui.broker_words import broker_text
+from gui.error_words import error_text
 from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
@@ -194,7 +197,7 @@ class QueuePages(Panel):
         self._show_rows()
         self._show_foot()
         text = tr("The messages of {topic} were not read.", topic=self.topic)
-        self.grid.set_error(text, broker_text(error.message), tr("Retry"), self.load)
+        self.grid.set_error(text, partial(error_text, error), lambda: tr("Retry"), self.load)
 
     def _show_empty(self) -> None:
         if self.topic:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import MessageDetail, OrbitError
-from gui.broker_words import broker_text
+from gui.error_words import error_text
 from gui.models.message_ids import is_message_id
 from gui.models.messages import MessageRow
 from gui.operations.queries import LatestQuery
@@ -81,7 +81,7 @@ class MessageReading(QObject):
     def show_error(self, error: OrbitError) -> None:
         """Say that it was not read, and why."""
         self._key = None
-        self._pane.show_error(tr("The message was not read."), broker_text(error.message))
+        self._pane.show_error(tr("The message was not read."), error_text(error))
 
     def _read_alone(self, pending: Pending[MessageDetail], failed: Callable[[OrbitError], None]) -> None:
         self._key, self._is_alone = None, True

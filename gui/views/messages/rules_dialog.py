@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -22,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
+from gui.error_words import error_text
 from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
 from gui.text import tr
@@ -252,7 +254,7 @@ class RulesDialog(QDialog):
         self.error.set("")
 
     def _types_failed(self, error: Exception) -> None:
-        self.error.set(tr("The schema was not read."), str(error))
+        self.error.set(lambda: tr("The schema was not read."), partial(error_text, error))
 
     # ---- saving ----------------------------------------------------------------------------------------------------
 
@@ -267,14 +269,14 @@ class RulesDialog(QDialog):
                 self._shown = -1
                 self.list.setCurrentRow(number)
                 self._show_rule(number)
-                self.error.set(tr("Rule {number} cannot be used.", number=number + 1), error.message)
+                self.error.set(tr("Rule {number} cannot be used.", number=number + 1), error_text(error))
                 return
         self.save_button.setEnabled(False)
         self._book.save(rules)
 
     def _refused(self, error: UsageError) -> None:
         self.save_button.setEnabled(True)
-        self.error.set(tr("The rules were not saved."), error.message)
+        self.error.set(lambda: tr("The rules were not saved."), partial(error_text, error))
 
 
 def _inset(inside: QWidget) -> QFrame:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
+from gui.error_words import error_text, kept_line
 from gui.models.filter_text import quoted, within_times
 from gui.models.hit_conditions import cell_conditions
 from gui.models.hit_table import HitTableModel
@@ -268,7 +269,8 @@ class SearchPanel(QWidget):
             self.grid.set_empty(tr("Enter a filter: everything that is stored is searched."), tr("Filter"), self.bar.focus)
         elif state is SearchState.FAILED and self.run.error is not None:
             again = partial(self.search, self._filter)
-            self.grid.set_error(tr("The search was not carried out."), self.run.error.message, tr("Retry"), again)
+            said = partial(error_text, self.run.error)
+            self.grid.set_error(lambda: tr("The search was not carried out."), said, lambda: tr("Retry"), again)
         elif self.run.is_over:
             self.grid.set_empty(tr("No message passes the filter."), tr("Filter"), self.bar.focus)
         elif state is SearchState.PAUSED and not self.run.scanned:
@@ -289,7 +291,8 @@ class SearchPanel(QWidget):
         self.grid.set_loading(share >= 0, share if 0 <= share < 1 else None)
 
     def _not_read(self, error: OrbitError) -> None:
-        self._context.notify(tr("Fields of the hits were not read: {reason}", reason=error.message))
+        reason = kept_line(error)
+        self._context.notify(lambda: tr("Fields of the hits were not read: {reason}", reason=reason()))
 
     # ---- the result as a whole ------------------------------------------------------------------------------------------
 

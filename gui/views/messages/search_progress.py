@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.error_words import error_text
 from gui.operations.search import SearchRun, SearchState
 from gui.text import KnownTexts, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
@@ -180,7 +181,7 @@ class SearchProgress(Panel):
     def _reason_text(self) -> str:
         run = self._run
         if run.error is not None and run.state is SearchState.FAILED:
-            return run.error.message
+            return error_text(run.error)
         if run.state is SearchState.PARTIAL:
             return tr("Partial, because {reasons}", reasons="; ".join(map(_REASONS.text, run.reasons)))
         return ""

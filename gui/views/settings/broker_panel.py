@@ -105,7 +105,7 @@ class BrokerPanel(Panel):
         if not self.save.isEnabled():
             return
         write_saved(self._context.settings, self.saved())
-        self._context.notify(tr("Kept; the broker uses it from its next start on"), state=State.HEALTHY)
+        self._context.notify(lambda: tr("Kept; the broker uses it from its next start on"), state=State.HEALTHY)
         self._check()
 
     def retranslate(self) -> None:

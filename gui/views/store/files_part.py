@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from broker_core.api import StorePicture
@@ -81,11 +83,11 @@ class FilesPart(QWidget):
         self.cleanings.set_rows(cleaning_rows(picture))
         self._show_runtime()
 
-    def show_failure(self, text: str) -> None:
-        """Say that the store was never read."""
+    def show_failure(self, text: str, again: Callable[[], None]) -> None:
+        """Say that the store was never read; ``again`` reads it once more."""
         for grid in self._grids:
             grid.set_loading(False)
-            grid.set_error(text)
+            grid.set_error(text, "", tr("Retry"), again)
 
     def show_runtime(self, runtime: BrokerRuntime | None) -> None:
         """Show what the broker counts; None: not known."""

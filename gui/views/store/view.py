@@ -6,17 +6,18 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
-from gui.broker_words import broker_text
+from gui.error_words import error_line
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
-from gui.plots.log_bars import LogBars
+from gui.plots.log_bars import LogBar, LogBars
 from gui.plots.time_chart import TimeChart
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext, PageView
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.disk_panel import DiskPanel
@@ -56,8 +57,8 @@ class StoreView(PageView):
         self._state: ClusterState | None = None
         self._picture: StorePicture | None = None
         self._runtime: BrokerRuntime | None = None
-        self._fault = ""
-        self._runtime_fault = ""
+        self._fault: OrbitError | None = None
+        self._runtime_fault: OrbitError | None = None
         self._asked_ms = self._read_ms = -1
         self.brokers: BrokersPanel | None = None
         """Only of an attached cluster."""
@@ -88,7 +89,7 @@ class StoreView(PageView):
         self._growth_lines = HistoryLines(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self.disk = DiskPanel(theme, times)
-        self._files = LaterPart(self._make_files)
+        self._files = LaterPart(self._make_files, turns=4)
         self._files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
         context.time_range.changed.connect(self._draw)
@@ -181,7 +182,7 @@ class StoreView(PageView):
         self.ask_clean()
 
     def _cleaned(self) -> None:
-        self.context.notify(tr("Expired files were deleted"), state=State.HEALTHY)
+        self.context.notify(lambda: tr("Expired files were deleted"), state=State.HEALTHY)
         QTimer.singleShot(AFTER_CLEANING_MS, self, self.refresh)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
@@ -209,35 +210,41 @@ class StoreView(PageView):
         self._files.setMinimumHeight(0)  # its tables know what they need; a set height would count more
         if self._picture is not None:
             made.show_picture(self._picture)
-        elif self._fault:
-            made.show_failure(tr("The store was not read."))
+        elif self._fault is not None:
+            made.show_failure(tr("The store was not read."), self.refresh)
         made.show_runtime(self._runtime)
         return made
 
     # ---- answers -------------------------------------------------------------------------------------------------------
 
     def _take_picture(self, picture: StorePicture) -> None:
-        self._picture, self._fault, self._read_ms = picture, "", self._asked_ms
+        self._picture, self._fault, self._read_ms = picture, None, self._asked_ms
         self._show_fault()
         self._show_picture()
         if self._files.made is not None:
             self._files.made.show_picture(picture)
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = error.message
+        self._fault = error
         self._show_fault()
 
     def _show_fault(self) -> None:
         """Say what went wrong, in place of the figures or above them."""
         if self._picture is not None:
             words = tr("The store was not read; what is shown is of {time}.", time=self._read_text())
-            self.problem.set(words if self._fault else "", broker_text(self._fault), State.CRITICAL)
+            self._say_fault(words)
             self.strip.set_empty(tr("No message was stored yet."))
             return
-        self.problem.set(tr("The store was not read.") if self._fault else "", broker_text(self._fault), State.CRITICAL)
-        self.strip.set_empty(UNKNOWN if self._fault else tr("Reading…"))
-        if self._fault and self._files.made is not None:
-            self._files.made.show_failure(tr("The store was not read."))
+        self._say_fault(tr("The store was not read."))
+        self.strip.set_empty(UNKNOWN if self._fault is not None else tr("Reading…"))
+        if self._fault is not None and self._files.made is not None:
+            self._files.made.show_failure(tr("The store was not read."), self.refresh)
+
+    def _say_fault(self, title: str) -> None:
+        if self._fault is None:
+            self.problem.set("")
+        else:
+            say_not_read(self.problem, title, self._fault, self.refresh)
 
     def _take_runtime(self, answer: BrokerAnswer) -> None:
         try:
@@ -245,12 +252,12 @@ class StoreView(PageView):
         except OrbitError as error:
             self._no_runtime(error)
             return
-        self._runtime_fault = ""
+        self._runtime_fault = None
         self._show_runtime()
 
     def _no_runtime(self, error: OrbitError) -> None:
         self._runtime = None
-        self._runtime_fault = error.message
+        self._runtime_fault = error
         self._show_runtime()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -297,13 +304,13 @@ class StoreView(PageView):
         buckets = self._runtime.put_times if self._runtime is not None else ()
         self.latency.setVisible(bool(buckets))
         self.no_latency.setVisible(not buckets)
-        if self._runtime_fault:
-            self.no_latency.setText(tr("The put times were not read: {reason}", reason=broker_text(self._runtime_fault)))
+        if self._runtime_fault is not None:
+            self.no_latency.setText(tr("The put times were not read: {reason}", reason=error_line(self._runtime_fault)))
         elif self._runtime is None:
             self.no_latency.setText(tr("Reading…"))
         else:
             self.no_latency.setText(tr("Counted by the minute; the first one is not over yet."))
-        self.latency.set_bars([(_short_bucket(one.name), one.name, one.puts) for one in buckets])
+        self.latency.set_bars([LogBar(_short_bucket(one.name), one.name, one.puts) for one in buckets])
         if self._files.made is not None:
             self._files.made.show_runtime(self._runtime)
 

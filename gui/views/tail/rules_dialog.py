@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
+from gui.error_words import error_text
 from gui.models.tail import ColourRule
 from gui.models.tail_rows import MARKS
 from gui.text import tr
@@ -58,7 +59,7 @@ class RulesDialog(QDialog):
 
     def show_error(self, error: OrbitError) -> None:
         """Say why the rules are not used."""
-        self.error.setText(error.message)
+        self.error.setText(error_text(error))
         self.error.show()
 
     def _build(self) -> None:

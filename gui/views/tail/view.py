@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import FilterError, Followed, OrbitError, StartFollow
-from gui.broker_words import broker_text
+from gui.error_words import error_text
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
@@ -249,7 +251,8 @@ class TailView(PageView):
             self.bar.filter.show_fault(error)
 
     def _lost(self, error: OrbitError) -> None:
-        self.grid.set_error(tr("The live tail has ended."), broker_text(error.message), tr("Retry"), self.follow)
+        said = partial(error_text, error)
+        self.grid.set_error(lambda: tr("The live tail has ended."), said, lambda: tr("Retry"), self.follow)
         self._show_figures()
 
     def _arrived(self, followed: Followed) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from broker_core.api import CreateTopic, Done, OrbitError
+from gui.error_words import error_text
 from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.text import tr
@@ -131,7 +132,7 @@ class NewTopicDialog(QDialog):
         self.accept()
 
     def _refused(self, error: OrbitError) -> None:
-        self.error.setText(tr("The topic was not created: {reason}", reason=error.message))
+        self.error.setText(tr("The topic was not created: {reason}", reason=error_text(error)))
         self.error.show()
         self._check()
 

@@ -169,7 +169,7 @@ class TopicView(PageView):
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
             self.favourites.toggle(name)
-        self.context.notify(tr("Topic {topic} is deleted", topic=name), state=State.HEALTHY)
+        self.context.notify(lambda: tr("Topic {topic} is deleted", topic=name), state=State.HEALTHY)
         self.context.navigate("topics")
 
     def _send_clicked(self) -> None:
@@ -334,7 +334,9 @@ class TopicView(PageView):
         self._show_route_read()
 
     def _show_route_read(self) -> None:
-        self._route_read.show_in(self.route_grid, tr("The route of {topic} was not read.", topic=self._topic), self.refresh)
+        self._route_read.show_in(
+            self.route_grid, lambda: tr("The route of {topic} was not read.", topic=self._topic), self.refresh
+        )
 
     # ---- menus ---------------------------------------------------------------------------------------------------------
 

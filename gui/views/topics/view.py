@@ -194,7 +194,7 @@ class TopicsView(PageView):
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
             self.favourites.toggle(name)
-        self.context.notify(tr("Topic {topic} is deleted", topic=name), state=State.HEALTHY)
+        self.context.notify(lambda: tr("Topic {topic} is deleted", topic=name), state=State.HEALTHY)
 
     def show_messages(self, topic: TopicRow | None = None, queue_id: int = -1) -> None:
         """Open the messages of a topic, or of the selected one; queue -1 means all."""
@@ -269,7 +269,7 @@ class TopicsView(PageView):
     def _topic_created(self, name: str) -> None:
         self.filter.show_all()
         self.grid.select_key(name)
-        self.context.notify(tr("Topic {topic} created", topic=name), state=State.HEALTHY)
+        self.context.notify(lambda: tr("Topic {topic} created", topic=name), state=State.HEALTHY)
 
     # ---- filter --------------------------------------------------------------------------------------------------------
 

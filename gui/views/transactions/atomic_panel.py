@@ -107,7 +107,7 @@ class AtomicPanel(QSplitter):
         self.ask_abort()
 
     def _aborted(self, name: str) -> None:
-        self._context.notify(tr("The transaction of {name} is aborted", name=name), state=State.HEALTHY)
+        self._context.notify(lambda: tr("The transaction of {name} is aborted", name=name), state=State.HEALTHY)
         self.read()
 
     def _show_page(self, page: AtomicPage) -> None:
@@ -123,7 +123,7 @@ class AtomicPanel(QSplitter):
         self._show_held()
 
     def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, tr("The atomic transactions were not read."), self.read)
+        self._list_read.show_in(self.grid, lambda: tr("The atomic transactions were not read."), self.read)
 
     def _show_held(self) -> None:
         chosen = self.grid.selected_row

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from gui.broker_words import broker_text
+from broker_core.api import OrbitError
 from gui.models.transactions import LOST, WAITING, Life, TransactionRow
 from gui.plots.time_line import TimeLine, TimeLineEntry
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 from gui.theme.tokens import State
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.columns import span_text, state_word
@@ -55,7 +57,7 @@ class TransactionDetail(Panel):
         self.notice = Notice(theme)
         self.facts = KeyValueList()
         self.line = TimeLine(theme)
-        self.fault = label(role="caption", wrap=True)
+        self.fault = Notice(theme)
         self._line_title = label(role="panel-title")
         self.buttons = {
             COMMIT: IconButton(theme, "check-circle", " ", role="small"),
@@ -80,14 +82,13 @@ class TransactionDetail(Panel):
     def show_life(self, life: Life | None) -> None:
         """Show what the store tells of the shown transaction."""
         self._life = life
-        self.fault.setVisible(life is None)
-        self.fault.setText(tr("The store no longer has the records of this transaction."))
+        gone = partial(tr, "The store no longer has the records of this transaction.")
+        self.fault.set(gone if life is None else "", state=State.INFO)
         self._write_line()
 
-    def show_fault(self, reason: str) -> None:
-        """Say why nothing is told."""
-        self.fault.setText(tr("What happened was not read: {reason}", reason=broker_text(reason)))
-        self.fault.show()
+    def show_fault(self, error: OrbitError, again: Callable[[], None]) -> None:
+        """Say why nothing is told; ``again`` reads it once more."""
+        say_not_read(self.fault, lambda: tr("What happened was not read"), error, again)
 
     def retranslate(self) -> None:
         """Write all texts anew."""

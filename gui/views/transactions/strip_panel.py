@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import OrbitError, TransactionHistory
-from gui.broker_words import broker_text
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, board_figures, half_op_picture, lives
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, rate_text, tr
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
 from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
 from gui.widgets.basic import ElidedLabel, IconButton
 from gui.widgets.chip import Chip
+from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 
 AGAIN_MS = 5_000
@@ -36,7 +37,6 @@ class StripPanel(Panel):
         self._totals: Mapping[str, float] = {}
         self._counted: tuple[float, ...] = ()
         self._before = NEWEST
-        self._fault = ""
         self._now_ms = 0
         self._read_ms = -AGAIN_MS
         self._read_for: tuple[float, ...] | None = None
@@ -48,6 +48,9 @@ class StripPanel(Panel):
         self.end = IconButton(theme, "skip-forward", on_click=lambda: self._move(NEWEST))
         self._words = ElidedLabel(role="caption")
         self.content.setSpacing(2)
+        self.fault = Notice(theme)
+        self.fault.set("")
+        self.content.addWidget(self.fault)
         self.content.addWidget(self._words)
         self.content.addWidget(self.strip)
         for widget in (*self.legend.values(), self.back, self.forward, self.end):
@@ -84,7 +87,7 @@ class StripPanel(Panel):
         self._query.ask(self._source.transaction_history(self._before, LIVES, HALVES), self._show, self._failed)
 
     def _show(self, history: TransactionHistory) -> None:
-        self._fault = ""
+        self.fault.set("")
         half_lag, op_lag = (self._totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
         picture = half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX, before=self._before)
         self.strip.set_picture(picture)
@@ -94,7 +97,7 @@ class StripPanel(Panel):
         self._write_title()
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = error.message
+        say_not_read(self.fault, lambda: tr("The records were not read"), error, self._read)
         for button in (self.back, self.forward, self.end):
             button.setEnabled(False)
         self._write_title()
@@ -119,9 +122,7 @@ class StripPanel(Panel):
     def _write_title(self) -> None:
         words = tr("a line shows which op record closes which half record")
         figures = board_figures(self._totals)
-        if self._fault:
-            words = tr("The records were not read: {reason}", reason=broker_text(self._fault))
-        elif not math.isnan(figures.op_lag):
+        if not math.isnan(figures.op_lag):
             facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
             words = f"{facts}; {words}"
         self.set_title(tr("Half queue and op queue"))

@@ -308,7 +308,7 @@ class TransactionsView(PageView):
 
     def _show_rows(self) -> None:
         self.rows.set_rows([] if self._shown_read.is_failed else self._wanted_rows())
-        self._shown_read.show_in(self.grid, tr("The transactions were not read."), self.refresh)
+        self._shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
         self.grid.select_first()
         self._show_selected()
         self._show_texts()
@@ -402,8 +402,12 @@ class TransactionsView(PageView):
         wanted = (chosen.origin, chosen.half_offset, chosen.state)
         if wanted != self._life_of:
             self._life_of = wanted
-            pending = self.context.source.transaction_history(chosen.origin + 1, 1, halves_back=1)
-            self._life_query.ask(pending, self._show_life, lambda error: self.detail.show_fault(error.message))
+            self._read_life(chosen.origin)
+
+    def _read_life(self, origin: int) -> None:
+        pending = self.context.source.transaction_history(origin + 1, 1, halves_back=1)
+        again = partial(self._read_life, origin)
+        self._life_query.ask(pending, self._show_life, lambda error: self.detail.show_fault(error, again))
 
     def _show_life(self, history: TransactionHistory) -> None:
         origin = self._life_of[0] if self._life_of is not None else -1
@@ -426,7 +430,7 @@ class TransactionsView(PageView):
             self.ask(action)
 
     def _acted(self, action: str, chosen: TransactionRow) -> None:
-        self.context.notify(done_text(action, chosen), state=State.HEALTHY)
+        self.context.notify(lambda: done_text(action, chosen), state=State.HEALTHY)
         self.refresh()
 
     # ---- texts ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.broker_words import broker_text
+from gui.error_words import error_text
 from gui.operations.demo import demo_refusal, play_demo
 from gui.text import tr
 from gui.theme.icons import logo_pixmap
@@ -224,7 +225,7 @@ class WelcomeView(PageView):
             seconds = f"{source.ready.startup_ms / 1_000:.1f}"
             return tr("RocketMQ compatible, started in {seconds} s. Nothing to install, nothing to set up.", seconds=seconds)
         if status is SourceStatus.LOST and source.reason:
-            return broker_text(source.reason.message)
+            return error_text(source.reason)
         return tr("Messages that were acknowledged are kept in the store.")
 
     def _attached_subtitle(self, status: SourceStatus) -> str:
