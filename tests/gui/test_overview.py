@@ -423,6 +423,7 @@ def test_the_backlog_says_where_it_goes(make_view):
 def test_a_crosshair_stands_on_both_charts(make_view):
     view = make_view(FakeSource())
     at_s = view.context.source.state.taken_ms / 1_000 - 60
+    assert view.backlog.isVisible(), "it comes a turn later by itself, at once where it is asked for"
     view.throughput.chart.hovered.emit(at_s)
     assert view.backlog.chart._crosshair.isVisible()
     assert view.backlog.chart._crosshair.value() == at_s
