@@ -12,6 +12,7 @@ from gui.operations.queries import LatestQuery
 from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipStrip, rows_of
 from gui.text import tr
 from gui.theme.tokens import State
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -69,9 +70,12 @@ class OwnershipHistory(Panel):
         if not group or not is_due or self._context.source.status is not SourceStatus.READY:
             return
         self._asked, self._asked_ms, self._span = key, to_ms, (max(0, from_ms), to_ms)
-        source = self._context.source
-        self._query.ask(source.read_ownership(ReadOwnership(group, max(0, from_ms), to_ms + 1)), self._take, self._failed)
-        events = ReadEvents(max(0, from_ms), to_ms + 1, EVENTS_MAX, [REBALANCE], group)
+        self._read()
+
+    def _read(self) -> None:
+        source, (from_ms, to_ms) = self._context.source, self._span
+        self._query.ask(source.read_ownership(ReadOwnership(self.group, from_ms, to_ms + 1)), self._take, self._failed)
+        events = ReadEvents(from_ms, to_ms + 1, EVENTS_MAX, [REBALANCE], self.group)
         self._events_query.ask(source.read_events(events), self._take_events, self._failed)
 
     def forget(self, group: str = "") -> None:
@@ -87,10 +91,18 @@ class OwnershipHistory(Panel):
 
     def _take(self, owned: Ownership) -> None:
         self._owned = owned
-        left_out = tr("{count} more queues are not shown.", count=owned.left_out)
         if not self._is_told:
-            left_out = tr("Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.")
-        self.fault.set(left_out if owned.left_out or not self._is_told else "", "", State.INFO)
+            self.fault.set(
+                lambda: tr(
+                    "Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked."
+                ),
+                "",
+                State.INFO,
+            )
+        elif owned.left_out:
+            self.fault.set(lambda: tr("{count} more queues are not shown.", count=owned.left_out), "", State.INFO)
+        else:
+            self.fault.set("")
         self._draw()
 
     def _take_events(self, page: EventPage) -> None:
@@ -101,7 +113,7 @@ class OwnershipHistory(Panel):
 
     def _failed(self, error: OrbitError) -> None:
         self.rebalanced.emit(len(self.rebalances))
-        self.fault.set(tr("The recorded owners were not read"), error.message, State.CRITICAL)
+        say_not_read(self.fault, lambda: tr("The recorded owners were not read"), error, self._read)
 
     def _draw(self) -> None:
         owned = self._owned

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from gui.error_words import error_text
 from gui.operations.files import write_file
 from gui.text import count_text, tr
 from gui.theme.tokens import State
@@ -133,10 +134,12 @@ class LetterFlow(QObject):
         self._show_steps()
 
     def _resent(self, outcome: ResendOutcome) -> None:
-        text = tr("{count} sent again", count=count_text(len(outcome.sent)))
         failed = len(outcome.refused) + len(outcome.left)
-        if failed:
-            text += f", {tr('{count} were not', count=count_text(failed))}"
+
+        def text() -> str:
+            sent = tr("{count} sent again", count=count_text(len(outcome.sent)))
+            return f"{sent}, {tr('{count} were not', count=count_text(failed))}" if failed else sent
+
         self._context.notify(text, state=State.WARNING if failed else State.HEALTHY)
         self.go_to(VERIFY)
 
@@ -173,10 +176,12 @@ class LetterFlow(QObject):
         write_file(self, path, lambda: receipt_csv(rows, outcome), lambda _size: self._written(path), self._not_written)
 
     def _written(self, path: Path) -> None:
-        self._context.notify(tr("The receipt is in {path}", path=path), state=State.HEALTHY)
+        self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)
 
-    def _not_written(self, reason: str) -> None:
-        self._context.notify(tr("The receipt was not written: {reason}", reason=reason), state=State.CRITICAL)
+    def _not_written(self, error: Exception) -> None:
+        self._context.notify(
+            lambda: tr("The receipt was not written: {reason}", reason=error_text(error)), state=State.CRITICAL
+        )
 
 
 def _verified(sent: int, consumed: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError, Rejection, Wanted, rejection, resent_properties
+from gui.error_words import error_text
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager

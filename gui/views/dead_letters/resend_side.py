@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import Members, OrbitError
+from gui.error_words import error_text
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
@@ -184,4 +185,4 @@ class ResendSide(Panel):
             set_role(self.audience, "info" if all_pass else "notice")
 
     def _not_known(self, error: OrbitError) -> None:
-        self.audience.set(tr("The consumers of the group are not known"), error.message, State.INFO)
+        self.audience.set(lambda: tr("The consumers of the group are not known"), partial(error_text, error), State.INFO)

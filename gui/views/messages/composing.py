@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
 from gui.connections import group_of_source
+from gui.error_words import error_text
 from gui.models.compose import DraftTemplate, in_its_queue
 from gui.models.messages import (
     ALL_QUEUES,
@@ -210,7 +211,7 @@ class Composing(_Widget):
         try:
             self._template()
         except TemplateError as error:
-            return error.message
+            return error_text(error)
         return ""
 
     def _template(self, draft: Draft | None = None) -> DraftTemplate:
@@ -361,7 +362,7 @@ class Composing(_Widget):
         self.sent.emit(topic, receipt)
 
     def _refused(self, error: OrbitError) -> None:
-        self.error.setText(tr("The message was not sent: {reason}", reason=error.message))
+        self.error.setText(tr("The message was not sent: {reason}", reason=error_text(error)))
         self.error.show()
         self._check()
 
