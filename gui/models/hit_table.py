@@ -6,7 +6,7 @@ Bodies and fields that hits do not have are asked for when their rows are painte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
@@ -15,6 +15,7 @@ from broker_core.api import FieldValues, SearchHits
 from gui.models.hit_columns import HitColumns, Int64s
 from gui.models.messages import MessageRow, masked_row
 from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index, Section
+from gui.text import UNKNOWN
 from monitoring.payload.listed import MaskOf
 
 KNOWN_ROWS_MAX = 5_000
@@ -52,6 +53,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self._known: OrderedDict[int, tuple[str, dict[str, str]]] = OrderedDict()
         """Place → start of the body, fields."""
         self._asked: dict[int, None] = {}
+        self._unread: set[int] = set()
+        """Places whose broker did not give the message in time."""
         self._last: tuple[int, MessageRow] | None = None
         """The row that was made last, with the number of its hit."""
         self.fields: list[str] = []
@@ -74,6 +77,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self._order = self._positions = None
         self._known.clear()
         self._asked.clear()
+        self._unread.clear()
 
     def append(self, hits: SearchHits) -> None:
         """Show more hits, behind those that are shown."""
@@ -121,9 +125,11 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     def show_values(self, places: Sequence[int], fields: Sequence[str], values: FieldValues) -> None:
         """Show what was read of some rows."""
         self._last = None
+        unread = {places[number] for number in values.unread}
+        self._unread = (self._unread - set(places)) | unread
         for place_number, place in enumerate(places):
             number = self.hits.row_of(place)
-            if number < 0:
+            if number < 0 or place in unread:
                 continue
             mask = self._mask_of(self.hits.topic[number])
             texts = {field: mask.field(field, values.texts[column][place_number]) for column, field in enumerate(fields)}
@@ -132,6 +138,19 @@ class HitTableModel(ColumnTableModel[MessageRow]):
             self._known.move_to_end(place)
         while len(self._known) > KNOWN_ROWS_MAX:
             self._known.popitem(last=False)
+        self._places_changed(places)
+
+    @property
+    def lacks_some(self) -> bool:
+        """Whether anything that was asked for was not given in time."""
+        return bool(self._unread)
+
+    def ask_unread_again(self) -> None:
+        """Have what was not read be asked for once more, where it is seen."""
+        unread, self._unread, self._last = self._unread, set(), None
+        self._places_changed(unread)
+
+    def _places_changed(self, places: Iterable[int]) -> None:
         rows = [position for place in places if (position := self.position_of(place)) >= 0]
         if rows:
             self.dataChanged.emit(self.index(min(rows), 0), self.index(max(rows), self.columnCount() - 1))
@@ -145,7 +164,9 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     def field_of(self, row: MessageRow, field: str) -> str:
         """Value of a field that has a column of its own."""
         known = self._known.get(row.physical_offset)
-        return LOADING if known is None or field not in known[1] else known[1][field]
+        if known is None or field not in known[1]:
+            return UNKNOWN if row.physical_offset in self._unread else LOADING
+        return known[1][field]
 
     def set_columns(self, columns: Sequence[Column[MessageRow]], fields: Sequence[str]) -> None:
         """Show other columns; ``fields`` are those that must be read."""
@@ -171,8 +192,9 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         number = self._number(position)
         # The cells of a row are painted one after the other.
         if self._last is None or self._last[0] != number:
-            known = self._known.get(self.hits.numbers["physical_offset"][number])
-            row = self.hits.row(number, "" if known is None else known[0])
+            place = self.hits.numbers["physical_offset"][number]
+            known, unknown = self._known.get(place), UNKNOWN if place in self._unread else ""
+            row = self.hits.row(number, unknown if known is None else known[0])
             self._last = number, masked_row(row, self._mask_of(row.topic))
         return self._last[1]
 
@@ -221,7 +243,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
 
     def _want(self, place: int) -> None:
         """A row is painted: have its body and fields read unless they are known."""
-        if place not in self._known and place not in self._asked:
+        if place not in self._known and place not in self._asked and place not in self._unread:
             self._asked[place] = None
             if len(self._asked) == 1:
                 self.wanted.emit()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from broker_core.api import FieldValues, OrbitError
+from broker_core.api import FieldValues, NetworkError, OrbitError
 from gui.models.hit_columns import Int64s, TextColumn, field_order
 from gui.models.hit_table import HitTableModel
 from gui.operations.queries import BackgroundCall, LatestQuery
@@ -18,6 +18,8 @@ COLUMN_ROWS = 1_000
 """Rows read in one go for sorting by a field."""
 GATHER_MS = 15
 """Rows that are painted together are read together."""
+AGAIN_MS = 5_000
+"""Before what a broker did not give in time is asked for again."""
 
 
 class HitReader(QObject):
@@ -31,10 +33,12 @@ class HitReader(QObject):
     Signals:
         sorting: How far a sort by a field is: share from 0 to 1; below 0: it is over.
         failed: Something was not read; carries the `OrbitError`.
+        missing: What of the rows that are seen a broker did not give, and why; empty: nothing is missing any more.
     """
 
     sorting = Signal(float)
     failed = Signal(object)
+    missing = Signal(str)
 
     def __init__(self, source: ClusterSource, model: HitTableModel, parent: QObject) -> None:
         super().__init__(parent)
@@ -51,6 +55,10 @@ class HitReader(QObject):
         self._gather.setSingleShot(True)
         self._gather.setInterval(GATHER_MS)
         self._gather.timeout.connect(self._read_seen)
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.setInterval(AGAIN_MS)
+        self._again.timeout.connect(model.ask_unread_again)
         model.wanted.connect(self._gather.start)
         model.order_wanted.connect(self.sort)
 
@@ -59,7 +67,9 @@ class HitReader(QObject):
         self._seen.cancel()
         self._whole.cancel()
         self._gather.stop()
+        self._again.stop()
         self._column = self._order = None
+        self.missing.emit("")
 
     # ---- rows that are seen --------------------------------------------------------------------------------------------
 
@@ -69,8 +79,15 @@ class HitReader(QObject):
             return
         places, fields = self._model.take_wanted(SEEN_ROWS_MAX), list(self._model.fields)
         if places:
-            pending = self._source.read_fields(places, fields, self.around)
-            self._seen.ask(pending, lambda values: self._model.show_values(places, fields, values), self.failed.emit)
+
+            def took(values: FieldValues) -> None:
+                self._model.show_values(places, fields, values)
+                if values.unread or not self._model.lacks_some:
+                    self.missing.emit(values.notice)
+                if values.unread:
+                    self._again.start()
+
+            self._seen.ask(self._source.read_fields(places, fields, self.around), took, self.failed.emit)
 
     # ---- order ---------------------------------------------------------------------------------------------------------
 
@@ -96,12 +113,28 @@ class HitReader(QObject):
             self._run(field_order(texts))
             return
         self.sorting.emit(len(texts) / len(self._model.hits))
+        self._read_rest(field, places, {})
+
+    def _read_rest(self, field: str, places: list[int], known: dict[int, str]) -> None:
+        """Read what is not known of some rows; again and again where a broker is slow, as long as anything comes."""
+        left = [place for place in places if place not in known]
+        if not left:
+            assert self._column is not None
+            self._column[1].extend(known[place] for place in places)
+            self._read_column()
+            return
 
         def took(values: FieldValues) -> None:
-            texts.extend(values.texts[0])
-            self._read_column()
+            unread = set(values.unread)
+            came = {
+                place: text for row, (place, text) in enumerate(zip(left, values.texts[0], strict=True)) if row not in unread
+            }
+            if came:
+                self._read_rest(field, places, known | came)
+            else:
+                self._column_failed(NetworkError(values.notice))
 
-        self._whole.ask(self._source.read_fields(places, [field]), took, self._column_failed)
+        self._whole.ask(self._source.read_fields(left, [field]), took, self._column_failed)
 
     def _column_failed(self, error: OrbitError) -> None:
         self._column = None

@@ -9,12 +9,14 @@ from broker_core.api import (
     AskBroker,
     BrokerAnswer,
     JsonBodyError,
+    NetworkError,
     OrbitError,
     RequestCode,
     ResponseCode,
     as_message_queue,
     parse_object,
 )
+from gui.broker_words import broker_text
 from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
 from gui.text import tr
@@ -80,6 +82,12 @@ class OffsetReset:
 
     def _keep(self, answer: BrokerAnswer) -> None:
         order = self._order
+        if answer.notice:
+            # What could not be read could not be undone.
+            text = tr("Nothing was changed, as not all offsets could be kept for an undo. {reason}",
+                      reason=broker_text(answer.notice))  # fmt: skip
+            self._failed(NetworkError(text))
+            return
         try:
             standing = _offsets(answer.body, order.topic)
         except JsonBodyError as error:

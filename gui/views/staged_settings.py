@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
@@ -11,14 +11,17 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from broker_core.api import AskBroker, BrokerAnswer, JsonBodyError, OrbitError
+from gui.broker_words import broker_text
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import RequestChain
 from gui.text import tr
 from gui.theme.tokens import Size, State
+from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
-from gui.widgets.notice import Notice
+from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import Panel
 from gui.widgets.staged_form import Change, FormField, StagedForm, Value
 
@@ -67,10 +70,16 @@ class StagedSettings(Panel, Generic[T]):
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self._name = ""
         self._settings: T | None = None
-        self._undo: list[tuple[str, T]] = []
+        self._of_each: dict[str, T] = {}
+        """Broker → what it has, where several were asked."""
+        self._lacks_some = False
+        """Whether some of them did not tell."""
+        self._undo: list[tuple[str, Mapping[str, T]]] = []
         self.form = StagedForm(subject.fields)
         self.fault = Notice(context.theme)
         self.fault.set("")
+        self.apart = MissingNote()
+        """Where brokers differ, and which of them did not tell."""
         self.note = label(role="secondary", wrap=True)
         self.apply_button = QPushButton()
         self.apply_button.setProperty("role", "primary")
@@ -96,9 +105,13 @@ class StagedSettings(Panel, Generic[T]):
         """Show the settings of another thing; nothing happens for the one that is shown."""
         if name != self._name:
             self._name = name
-            self._settings = None
-            self.form.clear()
+            self._forget()
             self.reload()
+
+    def _forget(self) -> None:
+        self._settings, self._of_each, self._lacks_some = None, {}, False
+        self.apart.say("")
+        self.form.clear()
 
     def reload(self) -> None:
         """Ask the broker again; what is staged is dropped."""
@@ -119,6 +132,7 @@ class StagedSettings(Panel, Generic[T]):
         lines.setContentsMargins(0, 4, 0, 0)
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.fault)
+        lines.addWidget(self.apart)
         lines.addWidget(self.form)
         lines.addWidget(self.note)
         lines.addLayout(row(self.apply_button, self.revert_button, 1, self.undo_button))
@@ -128,15 +142,28 @@ class StagedSettings(Panel, Generic[T]):
     def _take(self, answer: BrokerAnswer) -> None:
         try:
             self._settings = self._subject.read(answer.body)
+            self._of_each = {broker: self._subject.read(body) for broker, body in answer.bodies.items()}
         except JsonBodyError as error:
             self._failed(error)
             return
         self.fault.set("")
+        self._lacks_some = bool(answer.notice)
+        self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(answer.notice)))))
         self.form.set_values(self._subject.values(self._settings))
 
+    def _apart_text(self) -> str:
+        """In what brokers differ; empty where they do not."""
+        told = {broker: self._subject.values(settings) for broker, settings in self._of_each.items()}
+        parts = []
+        for field in self.form.fields:
+            values = {broker: values[field.key] for broker, values in told.items()}
+            if len(set(values.values())) > 1:
+                each = ", ".join(f"{broker} {field.text(value)}" for broker, value in values.items())
+                parts.append(f"{tr(field.title)}: {each}")
+        return tr("The brokers differ. {differences}", differences="; ".join(parts)) if parts else ""
+
     def _failed(self, error: OrbitError) -> None:
-        self._settings = None
-        self.form.clear()
+        self._forget()
         name = self._name
         say_not_read(self.fault, lambda: tr("The settings of {name} were not read.", name=name), error, self.reload)
         self._check()
@@ -153,11 +180,15 @@ class StagedSettings(Panel, Generic[T]):
     def _check(self) -> None:
         changes = self.form.changes
         wanted, fault = self._wanted()
-        self.apply_button.setEnabled(bool(changes) and wanted is not None)
-        self.apply_button.setToolTip(fault)
+        refusal = read_only_reason(self._context.source)
+        if refusal:
+            self.form.setEnabled(False)
+        set_acting(self.apply_button, refusal or fault, able=bool(changes) and wanted is not None)
         self.revert_button.setEnabled(bool(changes))
-        self.undo_button.setEnabled(any(name == self._name for name, _ in self._undo))
-        if fault:
+        set_acting(self.undo_button, refusal, able=any(name == self._name for name, _ in self._undo))
+        if refusal:
+            self.note.setText(refusal)
+        elif fault:
             self.note.setText(fault)
         elif changes:
             self.note.setText(" ".join(self._subject.effects(changes)))
@@ -172,28 +203,47 @@ class StagedSettings(Panel, Generic[T]):
         changes = self.form.changes
         if wanted is None or not changes:
             return None
-        return self._ask(wanted, changes, undoes=False)
+        # Each broker keeps what is its own and was not changed in the form.
+        typed = {change.field.key: change.after for change in changes}
+        subject = self._subject
+        after = {broker: subject.changed(has, {**subject.values(has), **typed}) for broker, has in self._present.items()}
+        return self._ask(after, changes, undoes=False)
 
     def ask_undo(self) -> ActionDialog | None:
         """Open the dialog that puts back what the last change replaced."""
         before = next((settings for name, settings in reversed(self._undo) if name == self._name), None)
         if before is None or self._settings is None:
             return None
-        old, new = self._subject.values(self._settings), self._subject.values(before)
+        first = next(iter(before.values()))
+        old, new = self._subject.values(self._settings), self._subject.values(first)
         changes = [
             Change(field, old[field.key], new[field.key]) for field in self.form.fields if old[field.key] != new[field.key]
         ]
         return self._ask(before, changes, undoes=True)
 
-    def _ask(self, wanted: T, changes: Sequence[Change], *, undoes: bool) -> ActionDialog:
-        before, name, source = self._settings, self._name, self._context.source
-        assert before is not None
+    @property
+    def _present(self) -> Mapping[str, T]:
+        """What each broker has; under no name where one alone was asked."""
+        assert self._settings is not None
+        return self._of_each or {"": self._settings}
+
+    def _ask(self, wanted: Mapping[str, T], changes: Sequence[Change], *, undoes: bool) -> ActionDialog:
+        before, name, source = self._present, self._name, self._context.source
+        requests = [
+            replace(self._subject.request(before[broker], wanted[broker]), broker_name=broker)
+            for broker in wanted
+            if broker in before
+        ]
+        effects = self._subject.effects(changes)
+        if len(requests) > 1:
+            effects.append(tr("There are {count} brokers; they are asked one after the other.", count=len(requests)))
         plan = ActionPlan(
             title=tr(self._subject.title, name=name),
-            effects=self._subject.effects(changes),
+            effects=effects,
             verb=tr("Apply 1 change") if len(changes) == 1 else tr("Apply {count} changes", count=len(changes)),
-            start=lambda: source.ask_broker(self._subject.request(before, wanted)),
+            start=lambda: source.ask_broker(requests[0]) if len(requests) == 1 else RequestChain(source, requests),
             facts=[(tr(change.field.title), change.text) for change in changes],
+            warning=tr("Brokers that did not answer are left as they are.") if self._lacks_some else "",
             enter_starts=True,
             refusal=read_only_reason(source),
         )
@@ -203,7 +253,7 @@ class StagedSettings(Panel, Generic[T]):
         dialog.open()
         return dialog
 
-    def _applied(self, name: str, before: T, *, undoes: bool) -> None:
+    def _applied(self, name: str, before: Mapping[str, T], *, undoes: bool) -> None:
         if undoes:
             place = max(place for place, (of, _) in enumerate(self._undo) if of == name)
             del self._undo[place:]

@@ -61,6 +61,12 @@ class SegmentedControl(QFrame):
         """Write a segment anew, e.g. with another count."""
         self._buttons[key].setText(text)
 
+    def show_segment(self, key: str, *, shown: bool) -> None:
+        """Show or hide a segment that is neither first nor last; one that is chosen gives way to the first."""
+        if not shown and self.current == key:
+            self.choose(next(iter(self._buttons)))
+        self._buttons[key].setVisible(shown)
+
 
 def _place(index: int, count: int) -> str:
     if count == 1:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broker_core.api import AskBroker, BrokerAnswer, CodecError, RequestCode, parse_object
 
@@ -28,12 +29,14 @@ class BrokerRuntime:
     """The table of figures.
 
     Attributes:
-        table: All of it, as told.
-        put_times: Empty while the broker has not run for a minute.
+        table: All of it, as told; of several brokers that of the first.
+        put_times: Of all brokers together. Empty while none has run for a minute.
+        by_broker: The table of each of several brokers.
     """
 
     table: Mapping[str, str]
     put_times: tuple[PutBucket, ...]
+    by_broker: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def number(self, name: str) -> float:
         """A figure; NaN where it is missing or none."""
@@ -54,9 +57,16 @@ def runtime_of(answer: BrokerAnswer) -> BrokerRuntime:
     Raises:
         CodecError: The answer holds none.
     """
-    table = parse_object(answer.body).get("table")
+    tables = {broker: _table(body) for broker, body in (answer.bodies or {"": answer.body}).items()}
+    puts: Counter[str] = Counter()
+    for table in tables.values():
+        puts.update({name: int(count) for name, count in _BUCKET.findall(table.get("putMessageDistributeTime", ""))})
+    buckets = tuple(PutBucket(name, count) for name, count in puts.items())
+    return BrokerRuntime(next(iter(tables.values())), buckets, tables if answer.bodies else {})
+
+
+def _table(body: bytes) -> Mapping[str, str]:
+    table = parse_object(body).get("table")
     if not isinstance(table, dict):
-        raise CodecError(f"the broker's runtime figures hold no table: {answer.body[:80]!r}")
-    texts = {str(name): str(value) for name, value in table.items()}
-    found = _BUCKET.findall(texts.get("putMessageDistributeTime", ""))
-    return BrokerRuntime(texts, tuple(PutBucket(name, int(puts)) for name, puts in found))
+        raise CodecError(f"the broker's runtime figures hold no table: {body[:80]!r}")
+    return {str(name): str(value) for name, value in table.items()}

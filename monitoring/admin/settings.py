@@ -28,6 +28,15 @@ PATH_KEYS = frozenset(
 """Where things are has no default that would mean anything."""
 
 
+OWN_KEYS = PATH_KEYS | {
+    "brokerName", "brokerId", "brokerIP1", "brokerIP2", "listenPort", "haListenPort", "fastListenPort", "rocketmqHome",
+    "haMasterAddress", "configBlackList", "storePathConsumeQueue", "storePathIndex", "storeCheckpoint", "abortFile",
+    "storePathDLedgerCommitLog", "storePathEpochFile", "storePathBrokerIdentity", "dLegerSelfId", "dLegerPeers",
+    "configStorePath", "storePathCacheFile", "storePathColdDataFile",
+}  # fmt: skip
+"""Of which each broker has its own anyway."""
+
+
 class Fault(Enum):
     """Why a value cannot be used."""
 
@@ -46,11 +55,13 @@ class Setting:
         key: As in ``broker.conf``.
         value: As the broker tells it.
         spec: What is known of it; None for one that Orbit does not know, or cannot change.
+        by_broker: Each broker and its value, where several brokers have not the same one; ``value`` is that of the first.
     """
 
     key: str
     value: str
     spec: SettingSpec | None
+    by_broker: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_live(self) -> bool:
@@ -64,7 +75,21 @@ class Setting:
     @property
     def differs(self) -> bool:
         """Whether it is not at its default."""
-        return bool(self.default) and self.value != self.default
+        return bool(self.default) and any(value != self.default for value in self.values)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The different values that brokers have, that of the first in front."""
+        return tuple(dict.fromkeys(value for _broker, value in self.by_broker)) or (self.value,)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether brokers differ in it that should not."""
+        return bool(self.by_broker) and self.key not in OWN_KEYS
+
+    def at(self, broker: str) -> str:
+        """The value of a broker; the first's where brokers agree, or for no broker in particular."""
+        return dict(self.by_broker).get(broker, self.value)
 
 
 def settings_request() -> AskBroker:
@@ -79,17 +104,24 @@ def settings_of(answer: BrokerAnswer) -> list[Setting]:
         CodecError: The answer is no text.
     """
     try:
-        values = parse_properties(answer.body.decode())
+        tables = {name: parse_properties(body.decode()) for name, body in (answer.bodies or {"": answer.body}).items()}
     except UnicodeDecodeError as error:
         raise CodecError(f"the broker's settings are no text: {error}") from error
     specs = setting_specs()
-    return [Setting(key, value, specs.get(key)) for key, value in sorted(values.items(), key=lambda pair: pair[0].casefold())]
+    keys = sorted({key for table in tables.values() for key in table}, key=str.casefold)
+    return [_setting(key, {name: table.get(key, "") for name, table in tables.items()}, specs.get(key)) for key in keys]
 
 
-def change_request(values: Mapping[str, str]) -> AskBroker:
-    """Asks the broker to change settings, all of them or none."""
+def _setting(key: str, by_broker: Mapping[str, str], spec: SettingSpec | None) -> Setting:
+    first = next(iter(by_broker.values()))
+    are_alike = all(value == first for value in by_broker.values())
+    return Setting(key, first, spec, () if are_alike else tuple(by_broker.items()))
+
+
+def change_request(values: Mapping[str, str], broker: str = "") -> AskBroker:
+    """Asks a broker to change settings, all of them or none; every broker of a cluster where none is named."""
     body = "".join(f"{key}={value}\n" for key, value in values.items()).encode()
-    return AskBroker(RequestCode.UPDATE_BROKER_CONFIG, {}, body)
+    return AskBroker(RequestCode.UPDATE_BROKER_CONFIG, {}, body, broker_name=broker)
 
 
 def fault_of(setting: Setting, text: str) -> Fault | None:

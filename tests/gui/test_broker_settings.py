@@ -12,7 +12,7 @@ from gui.text import load_catalogue
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.views.broker_settings.view import DIFFERS, BrokerSettingsView
+from gui.views.broker_settings.view import APART, DIFFERS, BrokerSettingsView
 from monitoring.admin.settings import change_request
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
@@ -109,6 +109,57 @@ def test_a_value_that_cannot_be_is_not_staged(make_view, source, key, text, faul
     assert not view.detail.stage_button.isEnabled()
     view.detail.field.returnPressed.emit()
     assert view.staged_facts.pairs() == []
+
+
+def two_brokers(source, *, notice=""):
+    """Let the cluster have two brokers that differ in three settings, one of them their names."""
+    before = source.broker_answers[RequestCode.GET_BROKER_CONFIG].body
+    lines = {"a": before + b"brokerName=a\n", "b": before.replace(b"deleteWhen=04", b"deleteWhen=06") + b"brokerName=b\n"}
+    source.broker_answers[RequestCode.GET_BROKER_CONFIG] = BrokerAnswer({}, lines["a"], notice, lines)
+
+
+def test_settings_in_which_brokers_differ_are_marked_and_listed(make_view, source):
+    view = make_view(source)
+    assert not view.filter.choice._buttons[APART].isVisibleTo(view), "of one broker nothing differs"
+    two_brokers(source)
+    view.refresh()
+    assert view.filter.choice._buttons[APART].isVisibleTo(view)
+    view.filter.choice.choose(APART)
+    view.filter.choice.chosen.emit(APART)
+    assert keys(view) == ["deleteWhen"], "names differ anyway"
+    row = view.model.shown_rows[0]
+    shown = {column.key: column.text(row) for column in view.model.columns}
+    assert (shown["value"], shown["note"]) == ("04 ≠ 06", "Differs")
+    view.grid.select_key("deleteWhen")
+    assert view.detail.facts.pairs()[:2] == [("a", "04"), ("b", "06")]
+
+
+def test_settings_in_which_brokers_differ_are_made_one_and_taken_back_to_each_its_own(make_view, source):
+    two_brokers(source)
+    view = make_view(source)
+    view.open({"setting": "deleteWhen"})
+    view.detail.stage_button.click()  # the value of the first, for all
+    assert view.staged_facts.pairs() == [("deleteWhen", "04 ≠ 06 → 04")]
+    dialog = view.ask_change()
+    assert any("2 brokers" in label.text() for label in dialog.findChildren(type(view.detail.locked)))
+    dialog.go.click()
+    assert ("ask_broker", (change_request({"deleteWhen": "04"}),)) in source.asked
+    answer_with(source)  # they are alike now
+    view.refresh()
+    view.ask_undo().go.click()
+    asked = [given for name, given in source.asked if name == "ask_broker"]
+    assert (change_request({"deleteWhen": "06"}, "b"),) in asked
+    assert not view.undo_button.isEnabled()
+
+
+def test_a_broker_whose_settings_are_missing_is_named(make_view, source):
+    two_brokers(source, notice="Not all brokers answered, and what they hold is missing here. c: no answer since 3 s: gone")
+    view = make_view(source)
+    assert "c: no answer since 3 s" in view.missing.text()
+    assert view.model.rows
+    two_brokers(source)
+    view.refresh()
+    assert not view.missing.isVisibleTo(view)
 
 
 def test_what_is_being_typed_survives_new_figures(make_view, source):

@@ -7,16 +7,17 @@ import random
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QObject, Qt
 
-from broker_core.api import FieldValues, SearchHits, WorkerError
+from broker_core.api import FieldValues, NetworkError, SearchHits, WorkerError
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import KNOWN_ROWS_MAX, LOADING, HitTableModel
 from gui.models.table import CELL_ROLE, Column
+from gui.operations import hit_reader
 from gui.operations.hit_reader import COLUMN_ROWS, HitReader
-from gui.text import TimeZoneChoice
+from gui.text import UNKNOWN, TimeZoneChoice
 from gui.views.messages.columns import hit_columns
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakeSource
+from tests.support.fake_source import FakePending, FakeSource
 from tests.support.model_rules import hold_to_rules
 
 
@@ -180,6 +181,61 @@ def test_rows_painted_together_are_read_together(qtbot, model, source):
     assert model.index(5, column).data() == LOADING
     qtbot.waitUntil(lambda: model.index(5, column).data() == "prop.x@5")
     assert [arguments for name, arguments in source.asked if name == "read_fields"] == [(list(range(20))[::-1], ["prop.x"], "")]
+    owner.deleteLater()
+
+
+def test_what_a_broker_owes_is_a_dash_named_and_asked_for_again(qtbot, model, source, monkeypatch):
+    monkeypatch.setattr(hit_reader, "AGAIN_MS", 1)
+    owner, owed = QObject(), [True]
+    whole = source.read_fields
+
+    def partly(places, fields, around=""):
+        if not owed[0]:
+            return whole(places, fields, around)
+        late = [row for row, place in enumerate(places) if place == 8]
+        return FakePending(FieldValues([[str(place) for place in places]], [b""] * len(places), late, "broker b is slow"))
+
+    monkeypatch.setattr(source, "read_fields", partly)
+    reader, told = reader_of(source, model, owner), []
+    reader.missing.connect(told.append)
+    model.append(hits_of([7, 8]))
+    model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda row: model.field_of(row, "prop.x"))], ["prop.x"])
+    column = model.columnCount() - 1
+
+    def paint():
+        for position in range(2):
+            model.data(model.index(position, 0), CELL_ROLE)
+        return [model.index(position, column).data() for position in range(2)]
+
+    qtbot.waitUntil(lambda: paint() == ["7", UNKNOWN])
+    assert told[-1] == "broker b is slow"
+    owed[0] = False
+    qtbot.waitUntil(lambda: paint() == ["7", "prop.x@8"])
+    assert told[-1] == ""
+    owner.deleteLater()
+
+
+def test_a_sort_asks_for_the_rest_as_long_as_anything_comes(qtbot, model, source, monkeypatch):
+    owner, asked = QObject(), []
+
+    def one_a_time(places, _fields, _around=""):
+        asked.append(list(places))
+        late = list(range(1, len(places))) if len(asked) < 4 else list(range(len(places)))
+        return FakePending(FieldValues([[f"x{place}" for place in places]], [b""] * len(places), late, "broker b is slow"))
+
+    monkeypatch.setattr(source, "read_fields", one_a_time)
+    reader, faults = reader_of(source, model, owner), []
+    reader.failed.connect(faults.append)
+    model.append(hits_of([1, 2, 3]))
+    model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda _row: "")], ["prop.x"])
+    model.sort(model.columnCount() - 1)
+    qtbot.waitUntil(lambda: shown_places(model) == [1, 2, 3] and len(asked) == 3)
+    assert asked == [[1, 2, 3], [2, 3], [3]]
+    model.sort(-1)
+    model.set_columns([*model.columns[:-1], Column("prop.y", "prop.y", lambda _row: "")], ["prop.y"])
+    model.sort(model.columnCount() - 1)
+    qtbot.waitUntil(lambda: bool(faults))
+    assert isinstance(faults[0], NetworkError)
     owner.deleteLater()
 
 

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
-from broker_core.api import RemoteError, RequestCode
+from broker_core.api import BrokerAnswer, RemoteError, RequestCode, emit
 from gui.models.favourites import Favourites
 from gui.models.topic_queues import topic_queue_rows
 from gui.models.topics import groups_by_topic
@@ -22,6 +22,7 @@ from gui.views.topics.settings import read_attributes
 from gui.views.topics.topic_view import TABS, TopicView
 from gui.views.topics.view import TopicsView
 from monitoring.sources.base import SourceStatus
+from tests.support.fake_broker import topic_config
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
 
@@ -200,6 +201,29 @@ def test_a_change_can_be_undone(make_view):
     assert (applied["order"], applied["attributes"]) == ("true", "+message.type=FIFO")
     assert (undone["order"], undone["attributes"]) == ("false", "-message.type")
     assert not panel.undo_button.isEnabled()
+
+
+def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view):
+    source = FakeSource()
+    each = {name: emit(topic_config("payments", readQueueNums=queues)) for name, queues in (("a", 8), ("b", 4))}
+    missing = "Not all brokers answered, and what they hold is missing here. c: no answer since 3 s: gone"
+    source.broker_answers[RequestCode.GET_TOPIC_CONFIG] = BrokerAnswer(body=each["a"], notice=missing, bodies=each)
+    panel = make_view(source, tab="settings").settings
+    assert "The brokers differ. Read queues: a 8, b 4" in panel.apart.text()
+    assert "c: no answer since 3 s" in panel.apart.text()
+
+    panel.form.editor("write_queues").setValue(16)
+    accept(panel.ask_apply())
+    panel.reload()
+    accept(panel.ask_undo())
+
+    sent = [
+        given[0]
+        for name, given in source.asked
+        if name == "ask_broker" and given[0].code == RequestCode.UPDATE_AND_CREATE_TOPIC
+    ]
+    told = [(one.broker_name, one.fields["writeQueueNums"], one.fields["readQueueNums"]) for one in sent]
+    assert told == [("a", "16", "8"), ("b", "16", "4"), ("a", "8", "8"), ("b", "8", "4")]
 
 
 def test_undo_means_the_settings_where_they_are_in_front(make_view, monkeypatch):

@@ -96,6 +96,10 @@ class BrokerAnswer:
 
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    notice: str = ""
+    """What brokers of a cluster did not give, and why."""
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    """Broker → its body, where each of several has its own, such as settings; ``body`` is that of the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,10 @@ class FieldValues:
     """One list for each field."""
     body_start: list[bytes]
     """First 200 bytes of the decompressed bodies."""
+    unread: list[int] = field(default_factory=list)
+    """Numbers of messages that are not known, as their broker did not give them in time; their items are empty."""
+    notice: str = ""
+    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,31 @@
 """Administration that the window asks for by its remoting code: to which broker it goes, and how several answers become one.
 
-One that names a queue goes to that queue's broker; one that reads goes to a broker that has its topic, tables of all brokers
-are put together; one that acts on a cluster goes to every broker, one after the other.
+One that names a queue goes to that queue's broker; what is read is gathered of all brokers that have the topic
+(`broker_core.worker.attached.gathering`); one that acts on a cluster goes to every broker, one after the other.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
 
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.ipc.schema import AskBroker, BrokerAnswer, CreateTopic
 from broker_core.remoting.administration import ACTING, READING
-from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
-from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.gathering import (
+    OF_EACH,
+    TABLES,
+    answer_of,
+    ask_any,
+    ask_each,
+    ask_one,
+    ask_table,
+    merged_answer,
+)
+from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.attached.lost_parts import LostParts
 
 logger = logging.getLogger(__name__)
 
@@ -37,36 +44,17 @@ _OF_NAME_SERVER = frozenset(
         RequestCode.ADD_WRITE_PERM_OF_BROKER,
     }
 )
-_TABLES = frozenset(
-    {
-        RequestCode.GET_TOPIC_STATS_INFO,
-        RequestCode.GET_CONSUME_STATS,
-        RequestCode.GET_CONSUMER_CONNECTION_LIST,
-        RequestCode.GET_PRODUCER_CONNECTION_LIST,
-        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
-        RequestCode.QUERY_TOPICS_BY_CONSUMER,
-        RequestCode.QUERY_CONSUME_TIME_SPAN,
-        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
-    }
-)
-_OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
-"""Whose answers have tables by queue."""
-_ONE_OF_TABLE = {
-    RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, "topicConfigTable", "topic"),
-    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (
-        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "subscriptionGroupTable", "group",
-    ),
-}  # fmt: skip
-"""Request for one config → that for all of them, the table in its answer, and the field that names the one."""
-_ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 
 
-async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callable[[str], list[str]]) -> BrokerAnswer:
+async def ask_brokers(
+    link: ClusterLink, query: AskBroker, lost: LostParts, *, topics_on: Callable[[str], list[str]]
+) -> BrokerAnswer:
     """Carry one request out.
 
     Args:
         link: To the cluster.
         query: What is asked.
+        lost: Collects brokers whose part of what is read is missing.
         topics_on: Brokers that have a topic.
 
     Raises:
@@ -78,7 +66,7 @@ async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callabl
         raise UsageError(f"request {query.code} is not one of administration; the console sends no others")
     command = RemotingCommand(query.code, dict(query.fields), query.body)
     if query.name_server or query.code in _OF_NAME_SERVER:
-        return _answer(await link.ask_name_server(command))
+        return answer_of(await link.ask_name_server(command))
     brokers = _receivers(link, query, command.ext_fields, topics_on)
     if query.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
         for broker in brokers:
@@ -86,13 +74,13 @@ async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callabl
     if query.code in ACTING:
         _check_masters(link, brokers)
         return await _act(link, brokers, command)
-    if query.code in _ONE_OF_TABLE:
-        answer = await _ask_config(link, brokers[0], command)
-    elif query.code not in _TABLES or len(brokers) == 1:
-        answer = _answer(await link.ask(brokers[0], command))
-    else:
-        answer = await _ask_all(link, brokers, command)
-    return _numbered(link, answer) if query.code in _OF_QUEUES else answer
+    if len(brokers) == 1:
+        return await ask_one(link, brokers[0], command)
+    if query.code in TABLES:
+        return await ask_table(link, brokers, command, lost)
+    if query.code in OF_EACH:
+        return await ask_each(link, brokers, command, lost)
+    return await ask_any(link, brokers, command, lost)
 
 
 async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
@@ -160,82 +148,4 @@ async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) 
                 raise type(error)(text, **error.context) from error
             raise
         done.append(broker)
-    return _answer(answers[0]) if len(answers) == 1 else _together(answers)
-
-
-async def _ask_config(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
-    """Ask for one config; of a broker that does not know that request, 4.x, for all (Source: spec remoting §2.6.5)."""
-    try:
-        return _answer(await link.ask(broker, command))
-    except RemoteError as error:
-        if not refused_as(error, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
-            raise
-        refusal = error
-    code, table, field = _ONE_OF_TABLE[RequestCode(command.code)]
-    name = command.ext_fields.get(field, "")
-    rows = parse_object((await link.ask(broker, RemotingCommand(code, {}))).body).get(table)
-    row = rows.get(name) if isinstance(rows, dict) else None
-    if not isinstance(row, dict):
-        raise RemoteError(f"broker {broker} has no {field} {name}", code=ResponseCode.SYSTEM_ERROR) from refusal
-    return BrokerAnswer({}, emit(row))
-
-
-async def _ask_all(link: ClusterLink, brokers: list[str], command: RemotingCommand) -> BrokerAnswer:
-    """Ask several brokers for a table at the same time; one that has nothing to say is left out, unless none has."""
-    asks = (link.ask(broker, RemotingCommand(command.code, dict(command.ext_fields), command.body)) for broker in brokers)
-    told = await asyncio.gather(*asks, return_exceptions=True)
-    answers: list[RemotingCommand] = []
-    refusal: RemoteError | None = None
-    for one in told:
-        if isinstance(one, RemoteError) and any(refused_as(one, code) for code in _ABSENT):
-            refusal = one
-        elif isinstance(one, BaseException):
-            raise one
-        else:
-            answers.append(one)
-    if refusal is not None and not answers:
-        raise refusal
-    return _together(answers)
-
-
-def _answer(command: RemotingCommand) -> BrokerAnswer:
-    return BrokerAnswer(command.ext_fields, bytes(command.body) + b"".join(command.body_slices))
-
-
-def _numbered(link: ClusterLink, answer: BrokerAnswer) -> BrokerAnswer:
-    """An answer whose tables have queues under the numbers that the window knows."""
-    if len(link.numbers.names) < 2:
-        return answer
-    tables = parse_object(answer.body)
-    for name, table in tables.items():
-        if isinstance(table, dict):
-            tables[name] = {_shown_key(link, key): value for key, value in table.items()}
-    return replace(answer, body=emit(tables))
-
-
-def _shown_key(link: ClusterLink, key: Any) -> Any:  # noqa: ANN401  what JSON can hold
-    queue = as_message_queue(key)
-    if queue is None or queue.broker_name not in link.numbers.names:
-        return key
-    return MessageQueue(queue.topic, queue.broker_name, link.numbers.shown_queue(queue.broker_name, queue.queue_id))
-
-
-def _together(answers: list[RemotingCommand]) -> BrokerAnswer:
-    """Tables of several brokers as one."""
-    merged: Any = None
-    for answer in answers:
-        if answer.body:
-            body = parse_object(answer.body)
-            merged = body if merged is None else _merged(merged, body)
-    return BrokerAnswer(answers[0].ext_fields, b"" if merged is None else emit(merged))
-
-
-def _merged(first: Any, second: Any) -> Any:  # noqa: ANN401  what JSON can hold
-    if isinstance(first, dict) and isinstance(second, dict):
-        return {
-            key: _merged(first[key], second[key]) if key in first and key in second else first.get(key, second.get(key))
-            for key in {**first, **second}
-        }
-    if isinstance(first, list) and isinstance(second, list):
-        return first + [item for item in second if item not in first]
-    return first
+    return answer_of(answers[0]) if len(answers) == 1 else merged_answer(answers)

@@ -59,7 +59,11 @@ class LostParts:
     def check(self, any_answered: bool) -> None:
         """Fail where no broker gave its part; raises as `each`."""
         if not any_answered and self._reasons:
-            raise self._error or NetworkError(self.notice())
+            raise self.nobody()
+
+    def nobody(self) -> OrbitError:
+        """What is raised where no broker gave its part: the newest error, or which are lost."""
+        return self._error or NetworkError(self.notice())
 
     async def one(self, broker: str, ask: Callable[[str], Awaitable[None]], *, within_ms: float) -> None:
         """Ask one broker, as `each` does."""

@@ -13,7 +13,7 @@ from typing import Any
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.errors import RemoteError, UsageError
 from broker_core.filter.rejection import Wanted
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
@@ -27,7 +27,6 @@ from broker_core.ipc.schema import (
     Done,
     EndFollow,
     EndSearch,
-    FieldValues,
     FindOffset,
     FoundOffset,
     ListConnections,
@@ -51,9 +50,7 @@ from broker_core.ipc.schema import (
     StartSearch,
 )
 from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.model import StoredMessage
 from broker_core.message.properties import KEYS, TAGS
-from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
@@ -62,6 +59,7 @@ from broker_core.worker.attached.answers import Body, read_connections, read_sub
 from broker_core.worker.attached.asking import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
 from broker_core.worker.attached.connections import ClusterConnections
+from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
@@ -72,14 +70,11 @@ from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.attached.waiting import list_delayed
-from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.history import HistoryKeeper, HistoryQuery
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
 
 PRODUCER_GROUP = "orbit-console"
 """Producer group of messages that a person sends from the window."""
-FIELDS_AT_A_TIME = 16
-"""Messages that are asked for at once to fill columns."""
 
 
 class ClusterQueries:
@@ -151,11 +146,11 @@ class ClusterQueries:
             case ListMembers(group):
                 return await self._list_members(group)
             case AskBroker():
-                return await ask_brokers(self._link, query, topics_on=self._brokers_of)
+                return await ask_brokers(self._link, query, LostParts(self._figures), topics_on=self._brokers_of)
             case StartSearch() | ContinueSearch() | EndSearch():
                 return await self._searches.answer(query)
             case ReadFields():
-                return await self._fields(query)
+                return await read_fields(self._link, query, LostParts(self._figures))
         return await self._answer_rest(query)
 
     async def _answer_rest(self, query: Query) -> Answer:
@@ -232,26 +227,6 @@ class ClusterQueries:
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
         record = bytes((await self._link.ask(broker, command)).body)
         return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, physical_offset))
-
-    async def _fields(self, query: ReadFields) -> FieldValues:
-        """Fields of messages that lie on any of the brokers, a few asked for at a time."""
-        reader = FieldReader(query)
-        parts = []
-        for start in range(0, len(query.places), FIELDS_AT_A_TIME):
-            asks = (self._message_at(place) for place in query.places[start : start + FIELDS_AT_A_TIME])
-            messages = await asyncio.gather(*asks)
-            # Bodies are decompressed, parsed and searched, and the loop samples the cluster meanwhile.
-            parts.append(await asyncio.to_thread(reader.values, messages))
-        return joined(parts, len(query.fields))
-
-    async def _message_at(self, shown_place: int) -> StoredMessage | None:
-        """A message by the place that the window knows; None where it has expired or is damaged."""
-        broker, offset = self._link.numbers.place_of(shown_place)
-        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
-        try:
-            return decode_record(bytes((await self._link.ask(broker, command)).body))
-        except (RemoteError, CodecError):
-            return None
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         if message.transaction:

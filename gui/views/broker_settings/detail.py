@@ -24,14 +24,18 @@ class SettingDetail(Panel):
 
     Signals:
         staged: Another value was chosen; carries key and value. The value that it has already means: no change.
+        kept: Nothing is to be changed; carries the key.
     """
 
     staged = Signal(str, str)
+    kept = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
         self._setting: Setting | None = None
         self._value = ""
+        self.refusal = ""
+        """Why nothing can be changed at all; empty where it can."""
         self.explanation = label(wrap=True, selectable=True)
         self.facts = KeyValueList()
         self.field = QLineEdit()
@@ -90,7 +94,7 @@ class SettingDetail(Panel):
 
     def _write(self) -> None:
         setting = self._setting
-        editable = setting is not None and setting.is_live
+        editable = setting is not None and setting.is_live and not self.refusal
         for part in (self._fields, self.stage_button, self.default_button, self.keep_button):
             part.setVisible(editable)
         self.locked.setVisible(setting is not None and not editable)
@@ -105,7 +109,7 @@ class SettingDetail(Panel):
         self.explanation.setText(tr(EXPLANATIONS[setting.key]) if setting.key in EXPLANATIONS else "")
         self.explanation.setVisible(setting.key in EXPLANATIONS)
         self.facts.set_pairs(_facts(setting))
-        self.locked.setText(_locked_text(setting))
+        self.locked.setText(self.refusal if setting.is_live else _locked_text(setting))
         self._stack.setCurrentIndex(1 if setting.spec is not None and setting.spec.kind is SettingKind.SWITCH else 0)
         self._check()
 
@@ -126,7 +130,8 @@ class SettingDetail(Panel):
         repolish(self.field)
         self.fault.setVisible(fault is not None)
         self.fault.setText(fault_text(setting, fault) if fault is not None else "")
-        self.stage_button.setEnabled(fault is None and text != self._value)
+        # Where brokers differ, the value of the first may be the one for all of them.
+        self.stage_button.setEnabled(fault is None and (text != self._value or bool(setting.by_broker)))
         self.default_button.setEnabled(bool(setting.default) and setting.default != self._value)
         self.keep_button.setEnabled(self._value != setting.value or text != setting.value)
 
@@ -147,7 +152,7 @@ class SettingDetail(Panel):
             self.field.setText(setting.value)
             self.switch.setCurrentText(setting.value)
             self._value = setting.value
-            self.staged.emit(setting.key, setting.value)
+            self.kept.emit(setting.key)
 
 
 def fault_text(setting: Setting, fault: Fault) -> str:
@@ -190,6 +195,8 @@ def value_text(key: str, value: str) -> str:
 def _facts(setting: Setting) -> list[tuple[str, str]]:
     spec = setting.spec
     facts = [(tr("Value now"), value_text(setting.key, setting.value) or UNKNOWN)]
+    if setting.by_broker:
+        facts = [(broker, value_text(setting.key, value) or UNKNOWN) for broker, value in setting.by_broker]
     if setting.default:
         facts.append((tr("Default"), value_text(setting.key, setting.default)))
     if spec is not None and spec.low is not None and spec.high is not None:

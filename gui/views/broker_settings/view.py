@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, OrbitError
+from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import RequestChain
 from gui.text import UNKNOWN, tr
 from gui.theme.tokens import Size, State
+from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.broker_settings.changes import (
+    Values,
+    change_facts,
+    changes_of,
+    diff_text,
+    values_before,
+    values_text,
+    warnings_of,
+)
 from gui.views.broker_settings.detail import SettingDetail, human_text, value_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
@@ -23,10 +37,11 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, column, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
-from monitoring.sources.base import SourceStatus
+from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
 ASK_MS = 10_000
@@ -48,14 +63,17 @@ class SettingRow:
         """English; shown through `tr`."""
         if self.staged is not None:
             return "Staged"
+        if self.setting.is_apart:
+            return "Differs"
         return "Changed" if self.setting.differs else ""
 
 
-ALL, IS_LIVE, DIFFERS, STAGED = "all", "live", "differs", "staged"
+ALL, IS_LIVE, DIFFERS, APART, STAGED = "all", "live", "differs", "apart", "staged"
 SHOWN_NAMES = {
     ALL: "All {count}",
     IS_LIVE: "Live {count}",
     DIFFERS: "Not default {count}",
+    APART: "Brokers differ {count}",
     STAGED: "Staged {count}",
 }
 
@@ -64,6 +82,8 @@ def is_shown(one: SettingRow, key: str) -> bool:
     """Whether a setting is listed under a choice of `SHOWN_NAMES`."""
     if key == STAGED:
         return one.staged is not None
+    if key == APART:
+        return one.setting.is_apart
     return one.setting.is_live if key == IS_LIVE else one.setting.differs
 
 
@@ -71,20 +91,26 @@ def setting_columns() -> list[Column[SettingRow]]:
     """Columns of the table of settings."""
     return [
         Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG),
-        Column("value", "Value", lambda one: value_text(one.setting.key, one.setting.value) or UNKNOWN, kind=CellKind.CODE,
-               width=166),
+        Column("value", "Value", lambda one: values_text(one.setting), kind=CellKind.CODE, tip=_values_tip, width=166),
         Column("staged", "New value", lambda one: value_text(one.setting.key, one.staged or ""), kind=CellKind.CODE,
                state=lambda _one: State.PENDING, width=126),
         Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True,
                tip=lambda one: value_text(one.setting.key, one.setting.default), width=110, gives_way=1),
         Column("note", "Note", lambda one: tr(one.note) if one.note else "", kind=CellKind.CHIP,
-               state=lambda one: State.PENDING if one.staged is not None else State.DELAYED, width=100),
+               state=_note_state, width=100),
     ]  # fmt: skip
 
 
-def diff_text(key: str, before: str | None, after: str) -> str:
-    """A change of a setting, both values with what they mean."""
-    return f"{UNKNOWN if before is None else value_text(key, before)} → {value_text(key, after)}"
+def _values_tip(one: SettingRow) -> str:
+    key = one.setting.key
+    of_each = "\n".join(f"{broker}: {value_text(key, value) or UNKNOWN}" for broker, value in one.setting.by_broker)
+    return of_each or values_text(one.setting)
+
+
+def _note_state(one: SettingRow) -> State:
+    if one.staged is not None:
+        return State.PENDING
+    return State.WARNING if one.setting.is_apart else State.DELAYED
 
 
 def section_of(one: SettingRow) -> str:
@@ -106,7 +132,7 @@ class BrokerSettingsView(PageView):
         theme = context.theme
         self._settings: list[Setting] = []
         self._staged: dict[str, str] = {}
-        self._undo: list[dict[str, str]] = []
+        self._undo: list[Values] = []
         self._asked_ms = self._read_ms = -1
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self.undo_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self._undo_clicked)
@@ -122,6 +148,9 @@ class BrokerSettingsView(PageView):
         )
         self.filter = ListFilter(theme, self.model, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
         self.grid = DataGrid(self.model, theme)
+        self.missing = MissingNote()
+        self._brokers: list[str] = []
+        """Those that were asked, where there are several."""
         self._list_read = ListRead(context.times)
         self.detail = SettingDetail()
         self.staged_panel = Panel(" ")
@@ -131,6 +160,7 @@ class BrokerSettingsView(PageView):
         self.grid.activated.connect(lambda _one: self.detail.field.setFocus())
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.staged.connect(self.stage)
+        self.detail.kept.connect(self.unstage)
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
@@ -176,58 +206,81 @@ class BrokerSettingsView(PageView):
     # ---- changing ------------------------------------------------------------------------------------------------------
 
     def stage(self, key: str, value: str) -> None:
-        """Put a value aside for the next change; the one that the setting has takes it back out."""
-        known = {setting.key: setting.value for setting in self._settings}
-        if known.get(key) == value:
+        """Put a value aside for the next change; the one that the setting has everywhere takes it back out."""
+        known = self._by_key.get(key)
+        if known is not None and known.values == (value,):
             self._staged.pop(key, None)
         else:
             self._staged[key] = value
         self._show()
 
+    def unstage(self, key: str) -> None:
+        """Change nothing of a setting."""
+        self._staged.pop(key, None)
+        self._show()
+
+    @property
+    def _by_key(self) -> dict[str, Setting]:
+        return {setting.key: setting for setting in self._settings}
+
     def ask_change(self) -> ActionDialog | None:
         """Show what is staged as a diff, to be changed at once."""
-        return self._ask(tr("Change {count} broker settings?", count=len(self._staged)), dict(self._staged), undo=False)
+        title = tr("Change {count} broker settings?", count=len(self._staged))
+        return self._ask(title, {"": dict(self._staged)}, undo=False)
 
     def ask_undo(self) -> ActionDialog | None:
         """Show what would take the last change back."""
         return self._ask(tr("Take the last change back?"), self._undo[-1], undo=True) if self._undo else None
 
-    def _ask(self, title: str, values: Mapping[str, str], *, undo: bool) -> ActionDialog | None:
-        before = {setting.key: setting.value for setting in self._settings}
-        changed = {key: value for key, value in values.items() if before.get(key) != value}
+    def _ask(self, title: str, wanted: Values, *, undo: bool) -> ActionDialog | None:
+        by_key = self._by_key
+        changed = changes_of(by_key, wanted)
         if not changed:
             if undo:
                 self._undo.pop()
                 self._show()
             return None
+        keys = list(dict.fromkeys(key for values in changed.values() for key in values))
         plan = ActionPlan(
             title=title,
-            facts=[(key, diff_text(key, before.get(key), value)) for key, value in changed.items()],
-            effects=[
-                tr("The broker changes all of them at once, or none, and goes on with the new values."),
-                tr("They are kept over a restart. You can take the change back with Undo."),
-            ],
-            warning="\n".join(_warnings(changed)),
-            verb=tr("Change {count} settings", count=len(changed)),
-            start=lambda: self.context.source.ask_broker(change_request(changed)),
+            facts=change_facts(by_key, changed),
+            effects=self._effects(),
+            warning="\n".join(warnings_of({key: value for values in changed.values() for key, value in values.items()})),
+            verb=tr("Change {count} settings", count=len(keys)),
+            start=partial(self._start, changed),
             enter_starts=True,
             refusal=read_only_reason(self.context.source),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
-        old = {key: before[key] for key in changed if key in before}
-        dialog.succeeded.connect(lambda _answer: self._changed(changed, old, undo=undo))
+        old = values_before(by_key, keys)
+        dialog.succeeded.connect(lambda _answer: self._changed(keys, old, undo=undo))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog
 
-    def _changed(self, changed: Mapping[str, str], old: dict[str, str], *, undo: bool) -> None:
+    def _start(self, changed: Values) -> Pending[Any]:
+        requests = [change_request(values, broker) for broker, values in changed.items()]
+        source = self.context.source
+        return source.ask_broker(requests[0]) if len(requests) == 1 else RequestChain(source, requests)
+
+    def _effects(self) -> list[str]:
+        effects = [
+            tr("The broker changes all of them at once, or none, and goes on with the new values."),
+            tr("They are kept over a restart. You can take the change back with Undo."),
+        ]
+        if self._brokers:
+            count = len(self._brokers)
+            effects.insert(1, tr("There are {count} brokers; they are asked one after the other.", count=count))
+        return effects
+
+    def _changed(self, keys: Sequence[str], old: Values, *, undo: bool) -> None:
         if undo:
             self._undo.pop()
         else:
             self._undo = [*self._undo, old][-UNDO_MAX:]
-        for key in changed:
+        for key in keys:
             self._staged.pop(key, None)
-        self.context.notify(lambda: tr("{count} broker settings changed", count=len(changed)), state=State.HEALTHY)
+        self.context.notify(lambda: tr("{count} broker settings changed", count=len(keys)), state=State.HEALTHY)
         self.refresh()
 
     def _review_clicked(self) -> None:
@@ -243,6 +296,7 @@ class BrokerSettingsView(PageView):
         left.content.setSpacing(0)
         left.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
         left.content.addWidget(self.grid, 1)
+        left.content.addWidget(self.missing)
         self.staged_panel.content.addWidget(self.staged_facts)
         right = QWidget()
         right.setLayout(column(self.detail, self.staged_panel, spacing=Size.GAP))
@@ -256,14 +310,17 @@ class BrokerSettingsView(PageView):
             return
         state = self.context.source.state
         self._settings, self._read_ms = settings, state.taken_ms if state is not None else -1
+        self._brokers = list(answer.bodies)
+        self.missing.say(broker_text(answer.notice))
         self.filter.is_known = True
-        now = {setting.key: setting.value for setting in settings}
-        self._staged = {key: value for key, value in self._staged.items() if now.get(key) != value}
+        now = self._by_key
+        self._staged = {key: value for key, value in self._staged.items() if key not in now or now[key].values != (value,)}
         self._list_read.answered()
         self._show()
 
     def _failed(self, error: OrbitError) -> None:
         self._list_read.refused(error)
+        self.missing.say("")
         self.filter.is_known = False
         self._show()
 
@@ -275,6 +332,7 @@ class BrokerSettingsView(PageView):
         self.model.set_rows(rows)
         self._list_read.show_in(self.grid, lambda: tr("The broker's settings were not read."), self.refresh)
         self.grid.select_first()
+        self.filter.choice.show_segment(APART, shown=len(self._brokers) > 1)
         self.filter.write_counts()
         if rows:
             self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self.filter.show_all)
@@ -297,17 +355,19 @@ class BrokerSettingsView(PageView):
         ready = self.context.source.status is SourceStatus.READY
         count = len(self._staged)
         self.review_button.setText(tr("Review {count} changes…", count=count) if count else tr("Review…"))
-        self.review_button.setEnabled(ready and bool(self._staged))
-        self.undo_button.setEnabled(ready and bool(self._undo))
+        refusal = read_only_reason(self.context.source)
+        set_acting(self.review_button, refusal, able=ready and bool(self._staged))
+        set_acting(self.undo_button, refusal, able=ready and bool(self._undo))
 
     def _show_staged(self) -> None:
-        now = {setting.key: setting.value for setting in self._settings}
+        now = {setting.key: values_text(setting) for setting in self._settings}
         self.staged_panel.setVisible(bool(self._staged))
         self.staged_panel.set_title(tr("Staged"), tr("not changed yet"))
-        self.staged_facts.set_pairs([(key, diff_text(key, now.get(key), value)) for key, value in self._staged.items()])
+        self.staged_facts.set_pairs([(key, diff_text(key, now.get(key, UNKNOWN), value)) for key, value in self._staged.items()])
 
     def _show_selected(self) -> None:
         one = self.grid.selected_row
+        self.detail.refusal = read_only_reason(self.context.source)
         self.detail.show_setting(one.setting if one is not None else None, one.staged if one is not None else None)
 
     # ---- menu ----------------------------------------------------------------------------------------------------------
@@ -316,10 +376,11 @@ class BrokerSettingsView(PageView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         setting = one.setting
-        if setting.is_live and setting.default and setting.default != setting.value:
+        may_change = setting.is_live and not read_only_reason(self.context.source)
+        if may_change and setting.default and setting.values != (setting.default,):
             menu.addAction(tr("Stage the default"), lambda: self.stage(setting.key, setting.default))
         if one.staged is not None:
-            menu.addAction(tr("Do not change"), lambda: self.stage(setting.key, setting.value))
+            menu.addAction(tr("Do not change"), lambda: self.unstage(setting.key))
         text = f"{setting.key}={setting.value}"
         menu.addAction(tr("Copy as key=value"), lambda: QGuiApplication.clipboard().setText(text))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
@@ -329,17 +390,6 @@ class BrokerSettingsView(PageView):
 def searched_text(one: SettingRow) -> str:
     """What the search looks at."""
     explanation = EXPLANATIONS.get(one.setting.key, "")
-    meaning = human_text(one.setting.key, one.setting.value)
-    return f"{one.setting.key} {one.setting.value} {meaning} {explanation} {tr(explanation) if explanation else ''}"
-
-
-def _warnings(changed: Mapping[str, str]) -> list[str]:
-    """What a change does that is easily overlooked."""
-    found = []
-    if changed.get("brokerPermission", "6") != "6":
-        found.append(tr("Clients that may not read or write any more fail until the permission is given back."))
-    if "fileReservedTime" in changed or "diskMaxUsedSpaceRatio" in changed or "diskSpaceCleanForciblyRatio" in changed:
-        found.append(tr("Files that are past their new time are deleted with the next cleaning, with their messages."))
-    if changed.get("startAcceptSendRequestTimeStamp", "0") != "0":
-        found.append(tr("Sends are refused until that moment."))
-    return found
+    setting = one.setting
+    meanings = " ".join(human_text(setting.key, value) for value in setting.values)
+    return f"{setting.key} {' '.join(setting.values)} {meanings} {explanation} {tr(explanation) if explanation else ''}"

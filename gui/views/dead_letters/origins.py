@@ -70,6 +70,8 @@ class OriginReader(QObject):
         for group, values in zip(groups, answers, strict=True):
             origins = (first or second for first, second in zip(*values.texts, strict=True))
             self._known[group] = Counter(filter(None, origins)).most_common(ORIGINS_SHOWN)
+            if values.unread:  # a broker was slow: the next turn asks again
+                self._read_for.pop(group, None)
         self.changed.emit()
 
     def _failed(self, error: OrbitError) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
+from gui.broker_words import broker_text
 from gui.error_words import error_text, kept_line
 from gui.models.filter_text import quoted, within_times
 from gui.models.hit_conditions import cell_conditions
@@ -24,6 +25,8 @@ from gui.operations.message_job import Chosen
 from gui.operations.search import SearchRun, SearchState
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
+from gui.views.acting import add_acting
+from gui.views.action_dialog import read_only_reason
 from gui.views.messages.columns import hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
@@ -36,6 +39,7 @@ from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
@@ -100,6 +104,7 @@ class SearchPanel(QWidget):
         self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self._export_clicked)
         self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self._replay_clicked)
         self.fields = HitFields(theme, context.settings, self.model, self.grid, self._columns)
+        self.missing = MissingNote()
         self.foot = label(role="caption")
         self._hint = label(role="caption")
         self._state_ms = 0
@@ -173,6 +178,7 @@ class SearchPanel(QWidget):
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
+        panel.content.addWidget(self.missing)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW + 4)
         buttons = (self.export_button, self.replay_button, self.fields.button)
@@ -199,6 +205,7 @@ class SearchPanel(QWidget):
         self._masks.changed.connect(self.model.masks_changed)
         self.reader.sorting.connect(self._sorting)
         self.reader.failed.connect(self._not_read)
+        self.reader.missing.connect(lambda notice: self.missing.say(broker_text(notice)))
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         header = self.grid.header
@@ -354,7 +361,7 @@ class SearchPanel(QWidget):
             menu.addAction(tr("Resend {count} messages…", count=count_text(several)), self.replay)
             menu.addAction(tr("Export {count} messages…", count=count_text(several)), self.export)
             menu.addSeparator()
-        menu.addAction(tr("Give to one consumer…"), self.give)
+        add_acting(menu, tr("Give to one consumer…"), self.give, read_only_reason(self._context.source))
         menu.addAction(tr("Browse queue {queue} from here", queue=hit.queue_id), lambda: self.browse_wanted.emit(hit))
         add_row_copies(menu, self.grid, hit)
         menu.popup(at)

@@ -26,7 +26,7 @@ from gui.views.store.log_strip import LogStrip
 from gui.widgets.basic import IconButton, label
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
-from gui.widgets.notice import Notice
+from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import TERM, Panel
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
 from monitoring.disk import disk_growth
@@ -76,6 +76,7 @@ class StoreView(PageView):
         self.latency_note = label(role="figure")
         self.latency = LogBars(theme)
         self.no_latency = label(role="caption", wrap=True)
+        self.latency_missing = MissingNote()
         self.times_panel = Panel(" ")
         lines = [
             ChartSeries("p50", "p50"),
@@ -193,6 +194,7 @@ class StoreView(PageView):
         self.latency_panel.add_action(self.latency_note)
         self.latency_panel.content.addWidget(self.latency, 1)
         self.latency_panel.content.addWidget(self.no_latency, 1)
+        self.latency_panel.content.addWidget(self.latency_missing)
         self.times_panel.add_action(self.chart.legend)
         self.times_panel.content.addWidget(self.chart, 1)
         self.content.addWidget(self.problem)
@@ -253,10 +255,12 @@ class StoreView(PageView):
             self._no_runtime(error)
             return
         self._runtime_fault = None
+        self.latency_missing.say(broker_text(answer.notice))
         self._show_runtime()
 
     def _no_runtime(self, error: OrbitError) -> None:
         self._runtime = None
+        self.latency_missing.say("")
         self._runtime_fault = error
         self._show_runtime()
 

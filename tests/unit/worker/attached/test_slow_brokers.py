@@ -179,6 +179,41 @@ async def test_a_life_line_ends_in_time(monkeypatch):
         assert any("a: it was asked no more" in text for text in told.missing)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@deadlined
+async def test_columns_are_filled_in_time_and_what_a_slow_broker_owes_is_named(way):
+    async with scene(IN_TIME) as (cluster, watched, queries):
+        slow = cluster.brokers[0]
+        query = ReadFields([shown(watched, SLOW, 0), shown(watched, QUICK_ONE, 1), shown(watched, SLOW, 2)], ["body"])
+        slow.manner = manner = WAYS[way]()
+        values = await queries.answer(query)
+        # The machine is busy: then the quick one may be late, too.
+        while 1 in values.unread:
+            slow.manner = manner = WAYS[way]()
+            values = await queries.answer(query)
+        assert manner.held or not values.unread
+        assert values.texts[0][1] == "b orders 0 1"
+        assert all((values.texts[0][number] == "") == (number in values.unread) for number in (0, 2))
+        assert f"broker {SLOW} is slow" in values.notice or not values.unread
+        slow.manner = None
+        while values.unread:
+            values = await queries.answer(query)
+        assert (values.texts, values.notice) == ([["a orders 0 0", "b orders 0 1", "a orders 0 2"]], "")
+
+
+@deadlined
+async def test_columns_of_which_nothing_comes_fail_in_time():
+    async with scene(IN_TIME) as (cluster, watched, queries):
+        cluster.brokers[0].manner = Stopping()
+        with pytest.raises(NetworkError, match="broker a is slow: not all that it was asked for came within 250 ms"):
+            await queries.answer(ReadFields([shown(watched, SLOW, 0)], ["body"]))
+
+
+def shown(watched, broker, offset):
+    """The place of a message of the first queue, as the window knows it."""
+    return watched.link.numbers.shown_place(broker, offset * 500)
+
+
 WAITING = {
     **{name: query for name, (query, _is_there) in PAGES.items()},
     "one queue": BrowseQueue("orders", 0, 0, 5),

@@ -1,0 +1,68 @@
+"""Fields of messages that lie on any of the brokers, for the columns of a list: all brokers share one time limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import replace
+
+from broker_core.errors import CodecError, RemoteError
+from broker_core.ipc.schema import FieldValues, ReadFields
+from broker_core.message.model import StoredMessage
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.attached.lost_parts import LostParts, together
+from broker_core.worker.field_views import FieldReader, joined
+
+FIELDS_AT_A_TIME = 16
+"""Messages that are asked for at once of a broker to fill columns."""
+
+
+async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> FieldValues:
+    """Read what comes in time; messages that did not are named in the answer.
+
+    Args:
+        link: To the cluster.
+        query: What is asked.
+        lost: Collects what is missing.
+
+    Raises:
+        FilterError: A field cannot be read.
+        UsageError: Too much is asked for.
+        NetworkError: Nothing came; so `RemoteError` and `CodecError`, when a broker answers otherwise.
+    """
+    reader = FieldReader(query)
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for number, place in enumerate(query.places):
+        numbers[link.numbers.place_of(place)[0]].append(number)
+    read: dict[int, FieldValues] = {}
+
+    async def read_one(number: int) -> None:
+        message = await _message_at(link, query.places[number])
+        # Bodies are decompressed, parsed and searched, and the loop samples the cluster meanwhile.
+        read[number] = await asyncio.to_thread(reader.values, [message])
+
+    async def ask(broker: str) -> None:
+        wanted = numbers[broker]
+        for start in range(0, len(wanted), FIELDS_AT_A_TIME):
+            await together(map(read_one, wanted[start : start + FIELDS_AT_A_TIME]))
+
+    asked = [broker for broker in numbers if not lost.is_lost(broker)]
+    await asyncio.gather(*(lost.one(broker, ask, within_ms=link.settings.page_ms) for broker in asked))
+    lost.check(bool(read))
+    nothing = FieldValues([[""] for _field in query.fields], [b""])
+    parts = [read.get(number, nothing) for number in range(len(query.places))]
+    unread = [number for number in range(len(query.places)) if number not in read]
+    return replace(joined(parts, len(query.fields)), unread=unread, notice=lost.notice() if unread else "")
+
+
+async def _message_at(link: ClusterLink, shown_place: int) -> StoredMessage | None:
+    """A message by the place that the window knows; None where it has expired or is damaged."""
+    broker, offset = link.numbers.place_of(shown_place)
+    command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
+    try:
+        return decode_record(bytes((await link.ask(broker, command)).body))
+    except (RemoteError, CodecError):
+        return None

@@ -1,0 +1,187 @@
+"""What several brokers are asked for at the same time, and how their answers become one.
+
+Brokers share one time limit; of one that fails or is late the answer says so, and holds what the others gave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from broker_core.errors import RemoteError
+from broker_core.ipc.schema import BrokerAnswer
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.lost_parts import LostParts
+
+TABLES = frozenset(
+    {
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        RequestCode.GET_PRODUCER_CONNECTION_LIST,
+        RequestCode.GET_ALL_TOPIC_CONFIG,
+        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+        RequestCode.QUERY_TOPICS_BY_CONSUMER,
+        RequestCode.QUERY_CONSUME_TIME_SPAN,
+    }
+)
+"""Of which each broker has a part."""
+OF_EACH = frozenset(
+    {
+        RequestCode.GET_TOPIC_CONFIG,
+        RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
+        RequestCode.GET_BROKER_CONFIG,
+        RequestCode.GET_BROKER_RUNTIME_INFO,
+    }
+)
+"""Of which each broker has its own."""
+_OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
+"""Whose answers have tables by queue."""
+_ONE_OF_TABLE = {
+    RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, "topicConfigTable", "topic"),
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "subscriptionGroupTable", "group",
+    ),
+}  # fmt: skip
+"""Request for one config → that for all of them, the table in its answer, and the field that names the one."""
+_ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
+
+
+async def ask_one(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
+    """What one broker answers. Raises `RemoteError` where it refuses, `NetworkError` where it does not."""
+    return _numbered(link, await _ask_own(link, broker, command), command.code)
+
+
+async def ask_table(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
+    """The parts of a table as one; a broker that has nothing to say is left out, unless none has.
+
+    Args:
+        link: To the cluster.
+        brokers: That may have a part.
+        command: The request.
+        lost: Collects what is missing.
+
+    Raises:
+        RemoteError: It was refused by all.
+        NetworkError: Nobody answers.
+    """
+    answers: dict[str, RemotingCommand] = {}
+    absent: list[RemoteError] = []
+
+    async def ask(broker: str) -> None:
+        try:
+            answers[broker] = await link.ask(broker, _copy(command))
+        except RemoteError as error:
+            if not any(refused_as(error, code) for code in _ABSENT):
+                raise
+            absent.append(error)
+
+    await lost.each(brokers, ask, within_ms=link.settings.page_ms)
+    if not answers:
+        # What one of them knows may be just what is asked for: then nobody can say that there is nothing.
+        raise lost.nobody() if lost.notice() else absent[0]
+    told = merged_answer([answers[broker] for broker in brokers if broker in answers])
+    return replace(_numbered(link, told, command.code), notice=lost.notice())
+
+
+async def ask_each(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
+    """What each broker has of its own, and in front that of the first; arguments and errors as `ask_table`."""
+    answers: dict[str, BrokerAnswer] = {}
+
+    async def ask(broker: str) -> None:
+        answers[broker] = await _ask_own(link, broker, _copy(command))
+
+    await lost.each(brokers, ask, within_ms=link.settings.page_ms)
+    told = {broker: answers[broker] for broker in brokers if broker in answers}
+    first = next(iter(told.values()))
+    bodies = {broker: answer.body for broker, answer in told.items()} if len(brokers) > 1 else {}
+    return replace(first, notice=lost.notice(), bodies=bodies)
+
+
+async def ask_any(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
+    """What the first broker answers that can; arguments and errors as `ask_table`."""
+    found: list[BrokerAnswer] = []
+
+    async def ask(broker: str) -> None:
+        found.append(await ask_one(link, broker, _copy(command)))
+
+    for broker in brokers:
+        if not found and not lost.is_lost(broker):
+            await lost.one(broker, ask, within_ms=link.settings.page_ms)
+    if not found:
+        raise lost.nobody()
+    return found[0]
+
+
+def answer_of(command: RemotingCommand) -> BrokerAnswer:
+    """A response as the window gets it."""
+    return BrokerAnswer(command.ext_fields, bytes(command.body) + b"".join(command.body_slices))
+
+
+def merged_answer(answers: list[RemotingCommand]) -> BrokerAnswer:
+    """Tables of several brokers as one; of what several tell otherwise, the first counts.
+
+    Raises:
+        JsonBodyError: One is no table.
+    """
+    if len(answers) == 1:
+        return answer_of(answers[0])
+    merged: Any = None
+    for answer in answers:
+        if answer.body:
+            body = parse_object(answer.body)
+            merged = body if merged is None else _merged(merged, body)
+    return BrokerAnswer(answers[0].ext_fields, b"" if merged is None else emit(merged))
+
+
+def _copy(command: RemotingCommand) -> RemotingCommand:
+    return RemotingCommand(command.code, dict(command.ext_fields), command.body)
+
+
+async def _ask_own(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
+    """Ask a broker for its own; one that cannot tell a single config, 4.x, for all (Source: spec remoting §2.6.5)."""
+    try:
+        return answer_of(await link.ask(broker, command))
+    except RemoteError as error:
+        if command.code not in _ONE_OF_TABLE or not refused_as(error, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
+            raise
+        refusal = error
+    code, table, field = _ONE_OF_TABLE[RequestCode(command.code)]
+    name = command.ext_fields.get(field, "")
+    rows = parse_object((await link.ask(broker, RemotingCommand(code, {}))).body).get(table)
+    row = rows.get(name) if isinstance(rows, dict) else None
+    if not isinstance(row, dict):
+        raise RemoteError(f"broker {broker} has no {field} {name}", code=ResponseCode.SYSTEM_ERROR) from refusal
+    return BrokerAnswer({}, emit(row))
+
+
+def _numbered(link: ClusterLink, answer: BrokerAnswer, code: int) -> BrokerAnswer:
+    """An answer whose tables have queues under the numbers that the window knows."""
+    if code not in _OF_QUEUES or len(link.numbers.names) < 2:
+        return answer
+    tables = parse_object(answer.body)
+    for name, table in tables.items():
+        if isinstance(table, dict):
+            tables[name] = {_shown_key(link, key): value for key, value in table.items()}
+    return replace(answer, body=emit(tables))
+
+
+def _shown_key(link: ClusterLink, key: Any) -> Any:  # noqa: ANN401  what JSON can hold
+    queue = as_message_queue(key)
+    if queue is None or queue.broker_name not in link.numbers.names:
+        return key
+    return MessageQueue(queue.topic, queue.broker_name, link.numbers.shown_queue(queue.broker_name, queue.queue_id))
+
+
+def _merged(first: Any, second: Any) -> Any:  # noqa: ANN401  what JSON can hold
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {
+            key: _merged(first[key], second[key]) if key in first and key in second else first.get(key, second.get(key))
+            for key in {**first, **second}
+        }
+    if isinstance(first, list) and isinstance(second, list):
+        return first + [item for item in second if item not in first]
+    return first
