@@ -27,6 +27,8 @@ class GroupHealth(Enum):
     UNKNOWN = "unknown"
     CAUGHT_UP = "caught up"
     STEADY = "steady"
+    BEHIND = "behind"
+    """Neither growing nor draining, above the limit of its alert."""
     DRAINING = "draining"
     GROWING = "growing"
 
@@ -116,13 +118,14 @@ _HEALTH = {
 
 
 def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
-    """Health of a group whose lag does this."""
+    """Health of a group whose lag does this; nothing is well that its alert rule fires at."""
     if group.offline:
         return GroupHealth.OFFLINE
-    if lag.outlook is Outlook.UNKNOWN and not np.isnan(lag.lag_messages):
+    health = _HEALTH[lag.outlook]
+    if health is GroupHealth.UNKNOWN and not np.isnan(lag.lag_messages):
         # A position is known, a direction is not.
-        return GroupHealth.STEADY
-    return _HEALTH[lag.outlook]
+        health = GroupHealth.STEADY
+    return GroupHealth.BEHIND if health is GroupHealth.STEADY and group.over_limit else health
 
 
 def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow
+from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column
 from gui.text import (
     UNKNOWN,
@@ -29,10 +29,19 @@ HEALTH_CHIPS = {
     GroupHealth.UNKNOWN: ("No position yet", State.IDLE),
     GroupHealth.CAUGHT_UP: ("Caught up", State.HEALTHY),
     GroupHealth.STEADY: ("Keeping up", State.HEALTHY),
+    GroupHealth.BEHIND: ("Above its limit", State.WARNING),
     GroupHealth.DRAINING: ("Draining", State.PENDING),
     GroupHealth.GROWING: ("Growing", State.WARNING),
 }
 """What is said of a group's health, and its colour."""
+
+
+def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
+    """What is said of a group, in the language of the window; in the colour of its alert where that fires."""
+    health = group_health(group, lag)
+    word, state = HEALTH_CHIPS[health]
+    is_warning = group.over_limit and health is not GroupHealth.OFFLINE
+    return tr(word), State.WARNING if is_warning else state
 
 
 def group_section(row: GroupRow) -> str:
