@@ -184,8 +184,8 @@ class RowPainter:
                 self._note_cut(place, cell.text, box.width())
 
     def _note_cut(self, place: _ColumnPlace, text: str, width: int) -> None:
-        """Remember that a figure did not fit into ``width`` px; names and sentences may be shortened."""
-        if place.column.right:
+        """Remember that a figure or moment did not fit into ``width`` px; names and sentences may be shortened."""
+        if place.column.right or place.column.whole:
             # Rounded up and one more: Qt shortens a text that is a fraction of a pixel too wide.
             missing = ceil(QFontMetricsF(place.font).horizontalAdvance(text)) + 1 - width
             self.cut[place.column.key] = max(self.cut.get(place.column.key, 0), place.width + missing)

@@ -128,7 +128,7 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
     """Columns of the triage grid."""
     return [
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
-               tip=lambda row: times.full(row.letter.died_ms), width=108),
+               tip=lambda row: times.full(row.letter.died_ms), width=108, whole=True),
         Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=140),
         Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=130),
         Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80, gives_way=1),
@@ -162,7 +162,8 @@ def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
         Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
         Column("attempt", "Attempt", lambda row: str(row.attempt), sort=lambda row: row.attempt, right=True, width=76,
                tip=lambda _row: tr("Told by its delay level: the third is that of the first retry")),
-        Column("due", "Next attempt", lambda row: times.shown(row.due_ms, now_ms()), sort=lambda row: row.due_ms, width=160),
+        Column("due", "Next attempt", lambda row: times.shown(row.due_ms, now_ms()), sort=lambda row: row.due_ms,
+               width=160, whole=True),
         Column("in", "Due in", lambda row: duration_text(max(0, row.due_ms - now_ms())), sort=lambda row: row.due_ms,
                right=True, width=84),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO),

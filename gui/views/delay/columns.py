@@ -80,7 +80,7 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
     return [
         Column("due", "Due at", lambda row: times.shown(row.due_ms, now_ms())[:-4], sort=lambda row: row.due_ms,
                state=lambda row: State.IDLE if row.is_cancelled else None,
-               tip=lambda row: times.full(row.due_ms), width=78),
+               tip=lambda row: times.full(row.due_ms), width=78, whole=True),
         Column("in", "Due in", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=90),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,

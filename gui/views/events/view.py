@@ -17,6 +17,7 @@ from gui.operations.queries import LatestQuery
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
+from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
 from gui.views.list_read import ListRead
@@ -48,7 +49,7 @@ def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
     """Columns of the table of events."""
     return [
         Column("at", "Time", lambda one: times.shown(one.at_ms, now_ms()), sort=lambda one: one.at_ms,
-               tip=lambda one: times.full(one.at_ms), dim=True, width=178),
+               tip=lambda one: times.full(one.at_ms), dim=True, width=178, whole=True),
         Column("kind", "What", lambda one: tr(GROUP_NAMES[one.group]), kind=CellKind.CHIP,
                state=lambda one: GROUP_STATES[one.group], width=118),
         Column("subject", "About", lambda one: one.subject or UNKNOWN, kind=CellKind.STRONG, width=200),
@@ -118,7 +119,7 @@ class EventsView(PageView):
             self.refresh()
 
     def status_changed(self, status: SourceStatus) -> None:
-        self.note_button.setEnabled(status is SourceStatus.READY)
+        set_acting(self.note_button, read_only_reason(self.context.source), able=status is SourceStatus.READY)
         self._asked_ms = -1
 
     def refresh(self) -> None:

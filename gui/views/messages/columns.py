@@ -30,6 +30,7 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             sort=lambda row: (row.store_ms, row.physical_offset),
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=112,
+            whole=True,
         ),
         Column(
             "queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76, gives_way=4
@@ -75,6 +76,7 @@ def hit_columns(
             lambda row: times.shown(row.store_ms, now_ms()),
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=108,
+            whole=True,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=104, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76, gives_way=4),
