@@ -283,7 +283,7 @@ async def _watch(journal: Journal, is_paused: Callable[[], bool]) -> None:
     while True:
         await asyncio.sleep(PROGRESS_INTERVAL_S)
         progress = journal.progress
-        done = progress.sent + progress.failed + progress.skipped
+        done = progress.sent + progress.failed + progress.unknown + progress.skipped
         if done != before or is_paused():
             _say(_progress_line(progress, journal.left, paused=is_paused()))
         before = done

@@ -99,6 +99,7 @@ _FORMS: tuple[str, ...] = (
     "{count} sent",
     "{count} copied",
     "{count} failed",
+    "{count} may have arrived",
     "{count} left out",
     "{count} left",
     "{count} no longer at the source",

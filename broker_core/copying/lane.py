@@ -15,15 +15,15 @@ from typing import Protocol
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
+from broker_core.client.unanswered import may_be_stored
 from broker_core.copying.carried import carried, is_copy_of
 from broker_core.copying.patience import FAULTS, CopyStoppedError, Patience
 from broker_core.copying.reading import Found, PartReader
 from broker_core.copying.receipt import Receipt
-from broker_core.errors import CodecError, ConnectionLostError, OrbitError, RecordError, RemoteError
+from broker_core.errors import OrbitError, RecordError, RemoteError
 from broker_core.message.properties import encode_properties
 from broker_core.message.record import decode_record
-from broker_core.remoting.codes import STORED_CODES, ResponseCode
-from broker_core.remoting.connection import RequestTimeoutError
+from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.replay.item import ReplayItem, item_of_message
 from broker_core.replay.parcel import Parcel, Ready
@@ -170,7 +170,7 @@ class Lane:
                 if isinstance(error, RemoteError) and error.context.get("code") in _NEVER_TAKEN:
                     await self._refused(messages, error)
                     break
-                may_be_there = _may_be_stored(error)
+                may_be_there = may_be_stored(error)
                 if may_be_there:
                     self._note_maybe_sent(messages)
                 await self._patience.wait_out(self._what, error, attempt, began_s)
@@ -281,10 +281,3 @@ def _outgoing(place: Found) -> Outgoing | Skipped | None:
 
 def _parcel_of(messages: Sequence[Ready], queue: MessageQueue) -> Parcel:
     return Parcel(queue, list(messages))
-
-
-def _may_be_stored(error: OrbitError) -> bool:
-    """Whether a send that failed so may be in the queue all the same."""
-    if isinstance(error, RemoteError):
-        return error.context.get("code") in STORED_CODES
-    return isinstance(error, (ConnectionLostError, RequestTimeoutError, CodecError))

@@ -37,6 +37,8 @@ class Counts:
     left_out: int = 0
     gone: int = 0
     maybe_twice: int = 0
+    unknown: int = 0
+    """Sent when a run ended, without an answer; the next run looks for them at the target. Counted when a run has ended."""
 
     @property
     def done(self) -> int:
@@ -44,6 +46,7 @@ class Counts:
 
     def __str__(self) -> str:
         parts = [f"{self.copied:,} copied"]
+        parts += [f"{self.unknown:,} may have arrived"] if self.unknown else []
         parts += [f"{self.left_out:,} left out"] if self.left_out else []
         parts += [f"{self.gone:,} no longer at the source"] if self.gone else []
         parts += [f"{self.maybe_twice:,} may be there twice"] if self.maybe_twice else []
@@ -87,6 +90,8 @@ class Receipt:
         self.offsets_done: set[tuple[str, int]] = set()
         """(group, part) whose offset was set."""
         self.is_resumed = plan is None
+        self._handed: dict[int, int] = {}
+        """Part → source offset up to which this run has handed on."""
         with contextlib.ExitStack() as files:
             try:
                 self._file = files.enter_context(contextlib.closing(LineFile(path, "r+b" if plan is None else "x+b")))
@@ -128,6 +133,7 @@ class Receipt:
     def hand_on(self, part: int, up_to: int) -> None:
         """Messages of a part before a source offset are about to be sent."""
         self._write({"handed": part, "upTo": up_to})
+        self._handed[part] = up_to
 
     def copied(self, part: int, first: int, count: int, at: int, **more: bool) -> None:
         """Neighbours are at the target."""
@@ -157,11 +163,14 @@ class Receipt:
         self._write({"offset": group, "part": part, "notSet": reason})
 
     def ended(self, how: str) -> None:
-        """A run is over."""
+        """A run is over: what was handed on and nothing became of may be at the target."""
         counts = self.counts
+        counts.unknown = sum(
+            max(self._handed.get(number, state.handed) - state.next_offset, 0) for number, state in enumerate(self.parts)
+        )
         messages = {
             "planned": self.plan.count, "copied": counts.copied, "leftOut": counts.left_out, "gone": counts.gone,
-            "maybeTwice": counts.maybe_twice, "left": self.left,
+            "maybeTwice": counts.maybe_twice, "unknown": counts.unknown, "left": self.left,
         }  # fmt: skip
         self._write({"ended": how, "messages": messages})
 

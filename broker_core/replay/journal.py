@@ -5,7 +5,8 @@
     messages.index    i64 order in ms | i64 position in the spool  (per message)
     receipt.jsonl     one line per message; {"handed": n} comes before the messages up to the n-th are sent, {"held": […]}
                       names those of them that were not sent after all, {"again": […]} those of an earlier run, held or
-                      refused there, that are about to be sent by this one
+                      refused there, that are about to be sent by this one. Of "status", "unknown" says that no answer
+                      came: the message may be there; "failed" is surely not, unless it says "maybeStored"
 
 A replay that ended early goes on from here: messages without a line that were handed on may be at the broker already, so
 they are sent once more and marked. The messages are those that were found at first, whatever the store holds by now.
@@ -38,6 +39,8 @@ INDEX_FILE = "messages.index"
 RECEIPT_FILE = "receipt.jsonl"
 PLAN_VERSION = 1
 
+_NOT_DONE = ("failed", "unknown")
+"""What becomes of a message that the next run sends again."""
 _LENGTH = struct.Struct(">i")
 _INDEX = struct.Struct("<qq")
 _INDEX_TYPE = np.dtype([("order_ms", "<i8"), ("position", "<i8")])
@@ -167,10 +170,13 @@ class Progress:
     skipped: int = 0
     in_doubt: int = 0
     """Sent again after a replay ended early: these may be at the target twice."""
+    unknown: int = 0
+    """Sent without an answer, in this run or before, and not sent again yet."""
 
     def __str__(self) -> str:
         parts = [f"{self.sent:,} sent"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
+        parts += [f"{self.unknown:,} may have arrived"] if self.unknown else []
         parts += [f"{self.skipped:,} left out"] if self.skipped else []
         parts += [f"{self.in_doubt:,} may be there twice"] if self.in_doubt else []
         return ", ".join(parts)
@@ -183,7 +189,7 @@ class Result:
     Attributes:
         number: Its place in the replay, from 0.
         item: The original.
-        status: ``sent``, ``failed`` or ``skipped``.
+        status: ``sent``, ``failed`` (surely not at the target), ``unknown`` (it may be) or ``skipped``.
         more: What the receipt says besides.
     """
 
@@ -222,6 +228,9 @@ class Journal:
             self._done = np.zeros(self.plan.count, dtype=np.bool_)
             self._receipt.take_in(self._take_in)
             self._handed_before = self._handed
+            not_done = np.flatnonzero(~self._done[: self._handed_before]).tolist()
+            self._unknown = {number for number in not_done if self.is_in_doubt(number)}
+            self.progress.unknown = len(self._unknown)
             self._files = files.pop_all()
 
     def __enter__(self) -> Self:
@@ -276,8 +285,10 @@ class Journal:
         self._receipt.sync()
 
     def _count(self, number: int, status: str) -> None:
-        if status == "failed":
-            self.progress.failed += 1
+        (self._unknown.add if status == "unknown" else self._unknown.discard)(number)
+        self.progress.unknown = len(self._unknown)
+        if status in _NOT_DONE:
+            self.progress.failed += status == "failed"
             return
         self._done[number] = True
         if status == "sent":
@@ -310,7 +321,7 @@ class Journal:
         elif isinstance(again, list):
             self._refused_before.difference_update(again)
         elif isinstance(number, int) and 0 <= number < self.plan.count:
-            if values.get("status") == "failed":
+            if values.get("status") in _NOT_DONE:
                 # What a broker refused is surely not there; what it did not answer may be.
                 (self._refused_before.discard if values.get("maybeStored") else self._refused_before.add)(number)
             else:

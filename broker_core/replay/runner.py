@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from broker_core.client.message import RawMessage, SendResult
-from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.client.unanswered import may_be_stored
+from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.message.properties import UNIQUE_KEY, encode_properties
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.json_body import MessageQueue
@@ -81,6 +82,8 @@ class ReplayRunner:
         self._sender = sender
         self._outside = outside
         self._failures_max = failures_max
+        self._failures = 0
+        """Messages that were refused or not answered in this run."""
         self._queues: dict[str, list[MessageQueue]] = {}
         self._opened: set[tuple[str, str]] = set()
         self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
@@ -259,10 +262,8 @@ class ReplayRunner:
     async def _send(self, parcel: Parcel) -> None:
         try:
             result = await self._sent(parcel)
-        except (RemoteError, UsageError) as error:
-            self._note_failure(parcel.messages, error.message, maybe_stored=False)
-        except NetworkError as error:
-            self._note_failure(parcel.messages, error.message, maybe_stored=True)
+        except (RemoteError, UsageError, NetworkError, CodecError) as error:
+            self._note_failure(parcel.messages, error.message, maybe_stored=may_be_stored(error))
         except asyncio.CancelledError:
             self._note_failure(parcel.messages, "it was stopped before the answer came", maybe_stored=True)
         else:
@@ -309,7 +310,8 @@ class ReplayRunner:
             # A refusal says nothing of what a run before this one sent without an answer.
             in_doubt = maybe_stored or self._journal.is_in_doubt(ready.number)
             more = {"reason": reason, **({"maybeStored": True} if in_doubt else {}), "topic": ready.message.topic}
-            results.append(Result(ready.number, ready.item, "failed", more))
+            results.append(Result(ready.number, ready.item, "unknown" if in_doubt else "failed", more))
         self._journal.note(results)
-        if self._journal.progress.failed >= self._failures_max:
-            self._end(f"{self._journal.progress.failed:,} messages failed, the last because {reason}")
+        self._failures += len(messages)
+        if self._failures >= self._failures_max:
+            self._end(f"{self._failures:,} messages failed, the last because {reason}")

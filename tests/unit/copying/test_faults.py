@@ -106,7 +106,7 @@ def test_a_stopped_copy_goes_on_where_it_ended(tmp_path):
                 return await super().send_raw(*args, **more)
 
         receipt = await copy_with(pair, path, lambda sender: Stopping(sender, {}, None), patience=patience)
-        assert (receipt.counts.copied, receipt.left) == (4, 6)
+        assert (receipt.counts.copied, receipt.counts.unknown, receipt.left) == (4, 0, 6)
         assert lines_of(path)[-1]["ended"] == "it was stopped"
         receipt = await pair.go_on(path)
         assert (await numbers(pair), receipt.counts.maybe_twice, receipt.left) == (list(range(10)), 0, 0)
@@ -134,8 +134,10 @@ def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_looked_for_by_the
         receipt = await copy_with(pair, path, lambda sender: Silent(sender, {}, None), patience=patience)
         assert (receipt.counts.copied, receipt.left) == (3, 7)
         assert lines_of(path)[-1]["ended"] == "it was stopped"
+        assert lines_of(path)[-1]["messages"]["unknown"] == 1
+        assert str(receipt.counts) == "3 copied, 1 may have arrived"
         receipt = await pair.go_on(path)
-        assert (await numbers(pair), receipt.left) == (list(range(10)), 0)
+        assert (await numbers(pair), receipt.left, receipt.counts.unknown) == (list(range(10)), 0, 0)
         copied = [line for line in lines_of(path) if "copied" in line]
         assert [line["from"] for line in copied if line.get("found")] == ([3] if is_stored else [])
         # One that did not arrive is sent by the next run alone, which cannot know that.

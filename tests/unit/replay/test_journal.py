@@ -67,7 +67,7 @@ def test_what_was_sent_is_not_sent_again(folder):
         assert journal.left == 4
     with Journal(folder) as journal:
         assert numbers(journal) == [1, 3, 4, 5]
-        assert journal.progress == Progress(sent=1, skipped=1)
+        assert journal.progress == Progress(sent=1, skipped=1, unknown=1)
         # Refused, not sent after all, never handed on: only number 3 may be there.
         assert [number for number in range(6) if journal.is_in_doubt(number)] == [0, 2, 3]
         journal.note([Result(3, item(3, 0), "sent", {"maybeTwice": True})])
@@ -79,9 +79,21 @@ def test_what_was_sent_is_not_sent_again(folder):
 def test_a_message_without_an_answer_is_in_doubt(folder):
     with Journal(folder) as journal:
         journal.hand_on(range(2))
-        journal.note([Result(0, item(0, 0), "failed", {"maybeStored": True}), Result(1, item(1, 0), "failed")])
+        journal.note([Result(0, item(0, 0), "unknown", {"maybeStored": True}), Result(1, item(1, 0), "failed")])
+        assert str(journal.progress) == "0 sent, 1 failed, 1 may have arrived"
     with Journal(folder) as journal:
         assert [journal.is_in_doubt(0), journal.is_in_doubt(1)] == [True, False]
+        assert str(journal.progress) == "0 sent, 1 may have arrived"
+        journal.note([Result(0, item(0, 0), "sent", {"maybeTwice": True})])
+        assert str(journal.progress) == "1 sent, 1 may be there twice"
+
+
+def test_a_receipt_of_before_that_calls_it_failed_is_read(folder):
+    with Journal(folder) as journal:
+        journal.hand_on(range(2))
+        journal.note([Result(0, item(0, 0), "failed", {"maybeStored": True}), Result(1, item(1, 0), "failed")])
+    with Journal(folder) as journal:
+        assert (journal.is_in_doubt(0), journal.is_in_doubt(1), journal.progress.unknown) == (True, False, 1)
 
 
 def test_what_was_held_or_refused_is_in_doubt_again_once_a_later_run_sends_it(folder):

@@ -9,11 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from broker_core.client.message import RawMessage, SendResult, SendStatus
-from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.message.batch import decode_batch
 from broker_core.message.properties import decode_properties
 from broker_core.message.resent import ORIGIN_LINK
 from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.connection import RequestTimeoutError
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.replay.item import ReplayItem
 from broker_core.replay.journal import RECEIPT_FILE, Journal, ReplayPlan, Spool
@@ -220,8 +221,9 @@ def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_in_doubt(run, wor
     run(*[item(number, DELAY="1") for number in range(6)], use=runners.append)
     before = sorted(world.bodies())
     (unanswered,) = [row for row in run.receipt() if row["number"] == 3]
-    assert (unanswered["status"], unanswered["maybeStored"]) == ("failed", True)
+    assert (unanswered["status"], unanswered["maybeStored"]) == ("unknown", True)
     assert unanswered["reason"] == "it was stopped before the answer came"
+    assert run.progress == f"{len(before) - is_stored} sent, 1 may have arrived"
     world.send_raw = send_at_once
     run()
     again = [b"%d" % number for number in range(6) if b"%d" % number not in before] + ([b"3"] if is_stored else [])
@@ -276,18 +278,35 @@ def test_failures_are_told_and_tried_again_by_the_next_run(run, world):
 
 
 def test_no_answer_may_mean_stored(run, world):
-    world.fault = lambda _message: NetworkError("no answer")
+    world.fault = lambda _message: RequestTimeoutError("no answer")
     run(item(0))
-    assert run.receipt()[0]["maybeStored"]
+    (row,) = run.receipt()
+    assert (row["status"], row["maybeStored"], run.progress) == ("unknown", True, "0 sent, 1 may have arrived")
     world.fault = lambda _message: None
     run()
     assert run.progress == "1 sent, 1 may be there twice"
 
 
+def test_a_broker_that_was_not_reached_has_surely_nothing(run, world):
+    world.fault = lambda _message: NetworkError("cannot connect")
+    run(item(0))
+    assert (run.receipt()[0]["status"], run.progress) == ("failed", "0 sent, 1 failed")
+    world.fault = lambda _message: None
+    run()
+    assert run.progress == "1 sent"
+
+
+def test_an_answer_that_cannot_be_read_is_no_fault_of_ours(run, world):
+    world.fault = lambda _message: CodecError("no header")
+    run(item(0))
+    assert (run.left, run.progress) == (1, "0 sent, 1 may have arrived")
+
+
 def test_a_refusal_does_not_settle_what_an_earlier_run_may_have_sent(run, world):
-    for error in (NetworkError("no answer"), RemoteError("refused", code=1)):
+    for error in (RequestTimeoutError("no answer"), RemoteError("refused", code=1)):
         world.fault = lambda _message, error=error: error
         run(item(0)) if isinstance(error, NetworkError) else run()
+        assert run.progress == "0 sent, 1 may have arrived"
     world.fault = lambda _message: None
     run()
     assert run.progress == "1 sent, 1 may be there twice"

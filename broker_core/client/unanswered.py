@@ -1,0 +1,17 @@
+"""Whether a send that failed may have put its message into the queue all the same."""
+
+from __future__ import annotations
+
+from broker_core.errors import CodecError, ConnectionLostError, OrbitError, RemoteError
+from broker_core.remoting.codes import STORED_CODES
+from broker_core.remoting.connection import RequestTimeoutError
+
+
+def may_be_stored(error: OrbitError) -> bool:
+    """Whether the message may be there: it was sent, and no answer came that says it is not.
+
+    A connection that was not made, and a refusal, are no such cases.
+    """
+    if isinstance(error, RemoteError):
+        return error.context.get("code") in STORED_CODES
+    return isinstance(error, (ConnectionLostError, RequestTimeoutError, CodecError))
