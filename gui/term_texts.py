@@ -412,7 +412,7 @@ TERMS: dict[str, Term] = {
     ),
     "Messages out": Term(
         "Messages that consumers took, mean over the last 4 s; a message counts once for each group. Of an attached"
-        " cluster: msgGetTotalTodayNow of all brokers.",
+        " cluster: msgGetTotalTodayNow of all brokers, without what this window read itself; that is told below the figure.",
         Origin.LIVE,
         unit="messages/s",
     ),

@@ -180,6 +180,7 @@ _TOTAL_COUNTERS = {
     "put_byte_rate": "put_bytes",
     "got_rate": "got_messages",
     "got_byte_rate": "got_bytes",
+    "console_rate": "console_messages",
     "process_cpu_rate": "process_cpu_s",
     "transaction_commit_rate": "transactions_committed",
     "transaction_rollback_rate": "transactions_rolled_back",

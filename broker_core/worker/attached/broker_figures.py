@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.worker.attached.levels import BrokerLevels
+from broker_core.worker.attached.own_reads import OwnReads
 
 
 @dataclass(slots=True)
@@ -32,6 +33,9 @@ class BrokerFigures:
     place: BrokerPlace | None = None
     """Where it is, as the name server said last."""
     runtime: dict[str, str] = field(default_factory=dict)
+    own_reads: OwnReads = field(default_factory=OwnReads)
+    console_got: int = 0
+    """Messages that the console itself pulled of it."""
     config: dict[str, str] = field(default_factory=dict)
     version: str = ""
     """As RocketMQ prints it; empty before it told."""

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from broker_core.ipc.schema import Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
-from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
+from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.levels import BrokerLevels, level_figures
 from broker_core.worker.attached.listing import QueueKey, list_cluster
@@ -111,10 +111,13 @@ class ClusterFigures:
         if log_end is not None and of.master_log_end >= 0:
             of.slave_lags[address] = max(of.master_log_end - log_end, 0)
 
-    def take_runtime(self, broker: str, runtime: dict[str, str]) -> None:
-        """What a broker says of itself."""
+    def take_runtime(self, broker: str, runtime: dict[str, str], *, console_got: int = 0) -> None:
+        """What a broker says of itself, and how many messages the console had pulled of it by then."""
         of = self.of(broker)
         of.runtime, of.is_runtime_former = runtime, False
+        if of.place is None or of.place.has_master:
+            of.own_reads.take(whole_number(runtime.get("msgGetTotalTodayNow")), console_got)
+            of.console_got = console_got
         if of.place is not None and of.place.has_master:
             of.master_log_end = of.log_end
         self._judge(broker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
@@ -18,6 +19,7 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.answers import BrokerPlace, read_brokers
 from broker_core.worker.attached.budget import Budget
 from broker_core.worker.attached.numbering import BrokerNumbers
+from broker_core.worker.attached.own_reads import record_count
 from broker_core.worker.attached.settings import WatchSettings
 
 _T = TypeVar("_T")
@@ -54,6 +56,8 @@ class ClusterLink(AdminClient):
         self._brokers: dict[str, BrokerPlace] = {}
         self._former: dict[str, str] = {}
         """Address → broker that was last registered there, with those that are no more."""
+        self.own_reads: Counter[str] = Counter()
+        """Broker → messages that were pulled of it, where it is asked for its figures."""
         self._budgets: dict[str, Budget] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -141,6 +145,14 @@ class ClusterLink(AdminClient):
             raise
         offset = answer.ext_fields.get("offset", "")
         return int(offset) if offset.isdecimal() else -1
+
+    async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+        """As that of `RecordAdmin`; what comes is counted."""
+        body, following = await super().pull_records(address, queue, offset, count)
+        place = self._brokers.get(queue.broker_name)
+        if place is not None and place.address == address:
+            self.own_reads[queue.broker_name] += record_count(body)
+        return body, following
 
     async def pull_batch_gently(self, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
         """Records of a queue from an offset on, and where to go on, when its budget allows it. Raises as `ask`."""

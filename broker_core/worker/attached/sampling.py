@@ -281,7 +281,7 @@ class BrokerRounds:
 
     async def _runtime(self) -> None:
         runtime = read_runtime((await self._ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body)
-        self._figures.take_runtime(self._name, runtime)
+        self._figures.take_runtime(self._name, runtime, console_got=self._link.own_reads[self._name])
         version = whole_number(runtime.get("brokerVersion"))
         if version is not None:
             self._link.versions[self._name] = version

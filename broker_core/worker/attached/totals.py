@@ -16,7 +16,7 @@ from broker_core.worker.attached.broker_figures import BrokerFigures
 
 UNDECIDED_KEPT_MS = 15_000
 """How long the count of undecided transactions is told after a look at them."""
-_SUMS = {"put_messages": "putMessageTimesTotal", "got_messages": "msgGetTotalTodayNow"}
+_SUMS = {"put_messages": "putMessageTimesTotal"}
 _OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
 _UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30,
           "TB": 1 << 40, "TIB": 1 << 40}  # fmt: skip
@@ -41,10 +41,14 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
         # Each is connected to several brokers.
         totals["producers"] = float(len(frozenset().union(*(found for found in producers if found))))
     # A slave counts for itself: beside its master's count that would be a fall, and at its master's return a flood.
-    for name, key in _SUMS.items() if not any(of.no_master_ms for of in brokers) else ():
+    has_masters = not any(of.no_master_ms for of in brokers)
+    for name, key in _SUMS.items() if has_masters else ():
         numbers = [whole_number(runtime.get(key)) for runtime in told]
         if None not in numbers:
             totals[name] = float(sum(number for number in numbers if number is not None))
+    if has_masters and all(of.own_reads.others >= 0 for of in brokers):
+        totals["got_messages"] = float(sum(of.own_reads.others for of in brokers))
+        totals["console_messages"] = float(sum(of.console_got for of in brokers))
     for name, key in _OF_ONE.items() if len(told) == 1 else ():
         number = whole_number(told[0].get(key))
         if number is not None:

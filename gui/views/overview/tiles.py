@@ -118,7 +118,10 @@ class TileRow(QWidget):
 
 
 def out_text(state: ClusterState) -> TileText:
-    """Messages out, and how many for each one in."""
+    """Messages out, and how many for each one in; of an attached cluster, what the console itself reads is told apart."""
+    own = total(state, "console_rate")
+    if own > 0:
+        return TileText(rate_number(total(state, "got_rate")), "/s", tr("and {rate}/s by this console", rate=rate_number(own)))
     ratio = fan_out(state)
     fact = tr("fan-out {ratio}×", ratio=f"{ratio:.1f}") if not is_unknown(ratio) else ""
     return TileText(rate_number(total(state, "got_rate")), "/s", fact)
