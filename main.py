@@ -134,13 +134,14 @@ def _worker(arguments: argparse.Namespace) -> int:
         from broker_core.worker.attached.cluster import AttachOptions
         from broker_core.worker.attached.recording import folder_of
 
-        security = None
+        security, kept_as = None, ""
         if arguments.connect_details:
-            from broker_core.worker.attached.details import read_line, security_of
+            from broker_core.worker.attached.details import kept_as_of, read_line, security_of
 
-            security = security_of(read_line(sys.stdin.fileno()))
+            line = read_line(sys.stdin.fileno())
+            security, kept_as = security_of(line), kept_as_of(line)
         attach = AttachOptions(arguments.connect, security=security)
-        arguments.store = arguments.store or folder_of(arguments.connect)
+        arguments.store = arguments.store or folder_of(kept_as or arguments.connect)
     config = _broker_config(arguments)
     open_history = partial(_open_history, mebibytes=arguments.history_mib)
     return run_worker(

@@ -52,6 +52,7 @@ class ClusterAccess:
         name_servers: ``host:port``, several with ``;`` between them.
         security: Keys, TLS, address map, proxy or tunnel.
         saved_as: Name of the saved connection that this is; empty for none.
+        kept_as: Under which name servers its history lies; empty: under those it has.
         read_only: Whether nothing may be sent there.
     """
 
@@ -59,6 +60,7 @@ class ClusterAccess:
     security: ClientSecurity = field(default_factory=_plain)
     saved_as: str = ""
     read_only: bool = False
+    kept_as: str = ""
 
     def check_sendable(self) -> None:
         """Refuse to send over a connection that may only look; raises `ReadOnlyConnectionError`."""
@@ -98,7 +100,8 @@ def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
     name_servers = details.get("nameServers", "")
     if not name_servers:
         raise UsageError('the details of the connection name no name servers: give "nameServers": "HOST:PORT"')
-    return ClusterAccess(name_servers, security_of(line), saved_as, details.get("readOnly", False))
+    kept_as = details.get("keptAs", "")
+    return ClusterAccess(name_servers, security_of(line), saved_as, details.get("readOnly", False), kept_as)
 
 
 def line_of_file(path: Path) -> bytes:

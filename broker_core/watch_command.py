@@ -45,7 +45,7 @@ def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = 
             raise UsageError(f"{arguments.seconds:g} seconds cannot be recorded: give more than 0")
         access = access_of(arguments, find_saved)
         assert access is not None  # the parser wants one
-        folder = arguments.folder or folder_of(access.name_servers)
+        folder = arguments.folder or folder_of(access.kept_as or access.name_servers)
         asyncio.run(_watch(access, folder.absolute(), arguments.seconds, open_history))
     except OrbitError as error:
         sys.stderr.write(f"orbit watch: {error.message}\n")

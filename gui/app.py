@@ -183,6 +183,7 @@ class Console(QObject):
         self.window.first_painted.connect(lambda: QTimer.singleShot(0, self, self._show_icon))
         self.window.first_painted.connect(self.begin)
         self.window.closing.connect(self.end)
+        self.window.settings_written.connect(self._follow_kept)
         self._signals = _Signals(self)
         self.errors = _Errors(self.window)
 
@@ -318,6 +319,16 @@ class Console(QObject):
             ended.connect(self._switched)
         children.worker.stop()
 
+    def _follow_kept(self) -> None:
+        """Go on with the connection that is shown as another window has changed it."""
+        shown = self._shown
+        if shown.kind != ATTACHED or self._old_worker is not None or self.window.backend is None:
+            return
+        kept = map(kept_cluster, text_list(self.settings, STORES_KEY))
+        found = next((one for one in kept if one.place == shown.place), None)
+        if found is not None and kept_text(found) != kept_text(shown):
+            self.switch(found)
+
     def open_beside(self, cluster: Cluster, link: str) -> None:
         """Show a cluster in a window of its own, a process like this one; the one that shows it already comes to the front."""
         from gui.bridge.program import start_window  # noqa: PLC0415  as in _look_at
@@ -353,15 +364,13 @@ class Console(QObject):
             self.secrets.forget(cluster, forgotten, lambda fault: failed(SecretError(fault)))
 
     def keep(self, before: Cluster, cluster: Cluster) -> None:
-        """Change a connection that is not shown; its secrets are kept already, those of other name servers go."""
+        """Change a connection that is not shown; its secrets are kept already."""
         self.settings.sync()  # other windows keep connections there
         known = [kept_cluster(text) for text in text_list(self.settings, STORES_KEY)]
         changed = [cluster if one == before else one for one in known if one == before or one.place != cluster.place]
         # Another window may have dropped it meanwhile: what was just written is kept in any case.
         self.settings.setValue(STORES_KEY, [kept_text(one) for one in (changed if cluster in changed else [*changed, cluster])])
         self.settings.sync()
-        if before.address != cluster.address:
-            self.secrets.forget(before, lambda _answer: None, lambda fault: self.window.notify(fault, state=State.CRITICAL))
 
     def _switched(self, _reason: object = None) -> None:
         if self._old_worker is None or self._ending or self._children is None:
@@ -381,7 +390,13 @@ class Console(QObject):
         options, shown = self._options.worker, self._shown
         if shown.kind == ATTACHED:
             read_only = options.read_only or shown.read_only
-            return replace(options, connect=shown.address, connect_details=self._details, read_only=read_only)
+            return replace(
+                options,
+                connect=shown.address,
+                kept_under=shown.kept_under,
+                connect_details=self._details,
+                read_only=read_only,
+            )
         return replace(options, store=Path(shown.address))
 
     def _details_at(self, name_servers: str) -> str | None:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
 import platformdirs
-
-from monitoring.sources.base import EMBEDDED_NAME
 
 if TYPE_CHECKING:
     from monitoring.sources.base import ClusterSource
@@ -40,7 +39,7 @@ STORES_KEY = "clusters/stores"
 _PLACE_DIGITS = 16
 _SCHEME, _LOOK_ONLY, _PRODUCTION = "cluster://", "read-only", "production"
 _WAY_TEXTS = ("socks", "socks_user", "ssh", "ssh_user", "ssh_key", "ssh_known_hosts")
-_KEPT_TEXTS = ("title", "colour", "access_key", "authority", "certificate", "key", *_WAY_TEXTS)
+_KEPT_TEXTS = ("title", "colour", "access_key", "authority", "certificate", "key", "kept_as", *_WAY_TEXTS)
 SECRET_KEY, SOCKS_PASSWORD, SSH_PASSPHRASE = "secretKey", "socksPassword", "sshPassphrase"
 
 
@@ -83,6 +82,13 @@ class Cluster:
     """File of the private key; empty: those of ssh-agent and of ``~/.ssh``."""
     ssh_known_hosts: str = ""
     """File of host keys; empty: ``~/.ssh/known_hosts``."""
+    kept_as: str = ""
+    """Under which its history, secrets and settings lie, where that is not its name servers: it had others once."""
+
+    @property
+    def kept_under(self) -> str:
+        """What stays of an attached one whatever is changed of it; its history, secrets and settings lie under it."""
+        return self.kept_as or self.address
 
     @property
     def name(self) -> str:
@@ -95,19 +101,35 @@ class Cluster:
     @property
     def place(self) -> str:
         """What tells it from all others, however it is called and reached."""
-        return f"{_SCHEME}{self.address}" if self.kind == ATTACHED else str(Path(self.address).absolute())
+        return f"{_SCHEME}{self.kept_under}" if self.kind == ATTACHED else str(Path(self.address).absolute())
 
 
-def own_group(name_servers: str) -> str:
+def own_group(kept_under: str) -> str:
     """Where settings keep what belongs to one attached cluster alone; empty for none, as embedded brokers share theirs."""
-    if not name_servers:
+    if not kept_under:
         return ""
-    return f"connections/{hashlib.sha256(name_servers.encode()).hexdigest()[:_PLACE_DIGITS]}/"
+    return f"connections/{hashlib.sha256(kept_under.encode()).hexdigest()[:_PLACE_DIGITS]}/"
 
 
 def group_of_source(source: ClusterSource) -> str:
     """`own_group` of the cluster that a source shows."""
-    return "" if source.name == EMBEDDED_NAME else own_group(source.name)
+    return own_group(source.kept_under)
+
+
+def changed_to(before: Cluster, cluster: Cluster) -> Cluster:
+    """A connection as it is after a change: what belongs to it stays with it, also where its name servers are others."""
+    return replace(cluster, kept_as="" if before.kept_under == cluster.address else before.kept_under)
+
+
+def settled(cluster: Cluster, known: Iterable[Cluster]) -> Cluster:
+    """A connection as it is kept among others: as the one that has its name servers already, else under what no other has."""
+    others = [one for one in known if one.kind == ATTACHED]
+    same = next((one for one in others if one.address == cluster.address), None)
+    if same is not None:
+        return replace(cluster, kept_as=same.kept_as)
+    taken = {one.kept_under for one in others}
+    names = (f"{cluster.address}#{number}" for number in count(2))
+    return replace(cluster, kept_as=next(name for name in names if name not in taken)) if cluster.address in taken else cluster
 
 
 def settings_path() -> Path:
@@ -169,6 +191,8 @@ def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
         secrets: By the owners that `secret_owners` names.
     """
     details: dict[str, object] = {"nameServers": cluster.address}
+    if cluster.kept_as:
+        details["keptAs"] = cluster.kept_as
     texts = {"accessKey": cluster.access_key, "socks": cluster.socks, "socksUser": cluster.socks_user, "ssh": cluster.ssh,
              "sshUser": cluster.ssh_user, "sshKey": cluster.ssh_key, "sshKnownHosts": cluster.ssh_known_hosts}  # fmt: skip
     texts |= {part: secrets.get(owner, "") for part, owner in secret_owners(cluster).items()}
@@ -186,12 +210,12 @@ def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
 def remembered(addresses: Sequence[str], current: str) -> list[str]:
     """Addresses to keep: the current one in front of the others, each once, at most `STORES_MAX` stores.
 
-    Name servers name a connection: a changed one takes the place of the one before. Connections, which have details of their
-    own, give way to no store; at most `CONNECTIONS_MAX` are kept.
+    A changed connection takes the place of the one before. Connections, which have details of their own, give way to no store;
+    at most `CONNECTIONS_MAX` are kept.
     """
     newest: dict[str, str] = {}
     for text in (current, *filter(None, addresses)):
-        newest.setdefault(text.partition("?")[0] if text.startswith(_SCHEME) else text, text)
+        newest.setdefault(kept_cluster(text).place if text.startswith(_SCHEME) else text, text)
     room = {True: CONNECTIONS_MAX, False: STORES_MAX}
     kept = []
     for text in newest.values():

@@ -9,8 +9,11 @@ from broker_core.api import OrbitError, WorkerError
 from monitoring.sources.base import ClusterSource
 
 KNOWN_WITHOUT_ASKING = frozenset(
-    {"name", "connect_details", "status", "reason", "read_only", "ready", "state", "history", "add_listener", "remove_listener"}
-)
+    {
+        "name", "kept_under", "connect_details", "status", "reason", "read_only", "ready", "state", "history", "add_listener",
+        "remove_listener",
+    }
+)  # fmt: skip
 """What a source tells by itself; all else is a question to the broker."""
 REASON = "broker broker-a did not answer within 10,000 ms; it is asked again until it does"
 

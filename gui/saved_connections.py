@@ -34,6 +34,7 @@ def named(connections: Sequence[Cluster], name: str) -> Cluster:
     for means in (
         lambda cluster: name in (cluster.title, cluster.address),
         lambda cluster: cluster.title.casefold() == name.casefold(),
+        lambda cluster: name == cluster.kept_under,
     ):
         found = [cluster for cluster in connections if means(cluster)]
         if len(found) == 1:
@@ -61,7 +62,7 @@ def saved_details(settings_file: Path, secrets: SecretStore, name: str) -> bytes
     if not settings_file.exists():
         raise UsageError(f"no connections are kept in {settings_file}: make one in the window, or give --connection-file")
     cluster = named(saved_connections(QSettings(str(settings_file), QSettings.Format.IniFormat)), name)
-    kept = secrets.read(cluster.address) if secret_owners(cluster) else {}
+    kept = secrets.read(cluster.kept_under) if secret_owners(cluster) else {}
     if cluster.access_key and cluster.access_key not in kept:
         raise UsageError(
             f"no secret key is kept for the access key of “{cluster.name}”: write it in the window (Change this connection…)"

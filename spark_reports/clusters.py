@@ -51,7 +51,7 @@ class ClusterSource:
     @classmethod
     def of(cls, options: ClusterOptions, history: Path | None) -> ClusterSource:
         """With the folder in which Orbit records a connection, unless another is given."""
-        return cls(options, history or history_folder(options.name_servers))
+        return cls(options, history or history_folder(options.name_servers, options.place))
 
 
 def plan_report(source: ClusterSource, spec: ReportSpec, parameters: ReportParameters, earliest_ms: int | None) -> ClusterPlan:

@@ -12,7 +12,7 @@ from pathlib import Path
 from broker_core.access import line_of_file
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import UsageError
-from broker_core.worker.attached.details import read_line, security_of
+from broker_core.worker.attached.details import kept_as_of, read_line, security_of
 from broker_core.worker.attached.recording import folder_of
 
 ENVIRONMENT = "env:"
@@ -28,10 +28,13 @@ def security_at(place: str) -> ClientSecurity | None:
     Raises:
         UsageError: There is nothing at that place, it is none of these, or others may read the file. Quotes no secret.
     """
-    if not place:
-        return None
-    is_variable = place.startswith(ENVIRONMENT)
-    return security_of(_from_environment(place.removeprefix(ENVIRONMENT)) if is_variable else line_of_file(Path(place)))
+    return security_of(_line_at(place)) if place else None
+
+
+def _line_at(place: str) -> bytes:
+    if place.startswith(ENVIRONMENT):
+        return _from_environment(place.removeprefix(ENVIRONMENT))
+    return line_of_file(Path(place))
 
 
 def _from_environment(name: str) -> bytes:
@@ -44,9 +47,17 @@ def _from_environment(name: str) -> bytes:
     return text.encode()
 
 
-def history_folder(name_servers: str) -> Path:
-    """The folder in which Orbit records the history of a cluster unless another is given."""
-    return folder_of(name_servers)
+def history_folder(name_servers: str, place: str = "") -> Path:
+    """The folder in which Orbit records the history of a cluster unless another is given.
+
+    Args:
+        name_servers: Of the cluster.
+        place: Where its details lie, as in `security_at`; they may say that it had other name servers once.
+
+    Raises:
+        UsageError: As `security_at`.
+    """
+    return folder_of((kept_as_of(_line_at(place)) if place else "") or name_servers)
 
 
 def read_details_line(fd: int) -> bytes:

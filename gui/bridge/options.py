@@ -27,6 +27,8 @@ class WorkerOptions:
     """What the history of figures may take on the disk; 0: as usual."""
     connect: str = ""
     """Name servers of a cluster to attach to instead of running a broker; its history has a folder of its own."""
+    kept_under: str = ""
+    """Under which what belongs to that cluster is kept: see `gui.connections.Cluster`."""
     connect_details: str = field(default="", repr=False)
     """Keys, TLS and address map of that cluster, a line of JSON that is written to the worker's input; empty: none."""
 

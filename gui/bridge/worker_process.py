@@ -44,7 +44,12 @@ class WorkerProcess(QObject):
     def __init__(self, options: WorkerOptions, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.options = options
-        self.source = EmbeddedSource(self, name=options.connect or EMBEDDED_NAME, connect_details=options.connect_details)
+        self.source = EmbeddedSource(
+            self,
+            name=options.connect or EMBEDDED_NAME,
+            connect_details=options.connect_details,
+            kept_under=options.kept_under or options.connect,
+        )
         self._process: QProcess | None = None
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
         self._stopping = False

@@ -75,12 +75,14 @@ def attached_cluster(clusters: Clusters) -> Cluster | None:
 def settings_group(clusters: Clusters) -> str:
     """Where the settings keep what belongs to the shown cluster alone; empty for embedded ones."""
     shown = attached_cluster(clusters)
-    return "" if shown is None else own_group(shown.address)
+    return "" if shown is None else own_group(shown.kept_under)
 
 
 def cluster_at(clusters: Clusters, name_servers: str) -> Cluster | None:
-    """The known connection to some name servers."""
-    return next((one for one in clusters.known() if one.kind == ATTACHED and one.address == name_servers), None)
+    """The known connection to some name servers, or the one that had them when a link was made."""
+    connections = [one for one in clusters.known() if one.kind == ATTACHED]
+    found = (one for one in connections if one.address == name_servers)
+    return next(found, None) or next((one for one in connections if one.kept_under == name_servers), None)
 
 
 def show_cluster(clusters: Clusters, cluster: Cluster) -> None:

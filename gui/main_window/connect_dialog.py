@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import shiboken6
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
 
-from gui.connections import Cluster
+from gui.connections import Cluster, changed_to, settled
 from gui.main_window.connect_fields import ConnectFields
 from gui.models.hops import Hop, hop_columns
 from gui.models.table import ColumnTableModel
@@ -31,7 +31,8 @@ class ConnectDialog(QDialog):
         theme: Of the list of hops.
         shown: What the fields say first; None: nothing.
         secrets: Keeps and finds secrets; None where nothing is kept, nor tried.
-        taken: Name servers of other connections → their names; they are refused, as one would replace the other.
+        known: What is kept already. A connection is not changed to the name servers of another, as one would replace it; a
+            new one with those of another changes that one.
         probe: Tries the way; given by tests.
 
     Signals:
@@ -47,13 +48,13 @@ class ConnectDialog(QDialog):
         *,
         shown: Cluster | None = None,
         secrets: SecretDesk | None = None,
-        taken: Mapping[str, str] | None = None,
+        known: Sequence[Cluster] = (),
         probe: ConnectionProbe | None = None,
     ) -> None:
         super().__init__(parent)
         self._shown = shown
         self._secrets = secrets
-        self._taken = taken or {}
+        self._known = known
         self._key_store: str | None = None
         """Its name, empty for none; None while it is looked for."""
         self._is_busy = False
@@ -91,7 +92,7 @@ class ConnectDialog(QDialog):
         self.probe.ended.connect(self._check)
         self._check()
         if secrets is not None:
-            secrets.find_key_store(shown.address if shown is not None else "", self._key_store_found)
+            secrets.find_key_store(shown.kept_under if shown is not None else "", self._key_store_found)
 
     def done(self, result: int) -> None:
         """Close, and give up what is being tried or kept."""
@@ -149,8 +150,17 @@ class ConnectDialog(QDialog):
         self.test.setText(tr("Stop the test") if self.probe.is_running else tr("Test"))
 
     def _taken_fault(self) -> str:
-        name = self._taken.get(self.fields.cluster().address)
+        shown, address = self._shown, self.fields.cluster().address
+        if shown is None:
+            return ""
+        others = (one.name for one in self._known if one.address == address and one.place != shown.place)
+        name = next(others, "")
         return tr("“{name}” has these name servers already.", name=name) if name else ""
+
+    def _cluster(self) -> Cluster:
+        """What the fields say, as it is kept."""
+        cluster = self.fields.cluster()
+        return settled(cluster, self._known) if self._shown is None else changed_to(self._shown, cluster)
 
     def _set_busy(self, is_busy: bool) -> None:
         self._is_busy = is_busy
@@ -169,7 +179,7 @@ class ConnectDialog(QDialog):
             self.probe.cancel()
             self._check()
             return
-        cluster = self.fields.cluster()
+        cluster = self._cluster()
         if self._secrets is None:
             return
         self._set_busy(True)
@@ -178,7 +188,6 @@ class ConnectDialog(QDialog):
             self.fields.typed_secrets(),
             lambda details: self._begin_test(cluster, details),
             self._refused,
-            before=self._shown,
         )
 
     def _begin_test(self, cluster: Cluster, details: str) -> None:
@@ -198,7 +207,7 @@ class ConnectDialog(QDialog):
     # ---- the end -------------------------------------------------------------------------------------------------------
 
     def _choose(self) -> None:
-        cluster = self.fields.cluster()
+        cluster = self._cluster()
         if self._secrets is None:
             self._kept(cluster)
             return
@@ -209,7 +218,6 @@ class ConnectDialog(QDialog):
             in_file=self.fields.in_file.isChecked(),
             done=lambda _answer: self._kept(cluster),
             failed=self._refused,
-            before=self._shown,
         )
 
     def _kept(self, cluster: Cluster) -> None:

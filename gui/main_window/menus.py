@@ -143,7 +143,7 @@ def ask_for_cluster(
     """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there or open a window beside this one."""
     from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  brings tables and QProcess, as above
 
-    dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets)
+    dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets, known=_connections(clusters))
     dialog.beside.setVisible(shown is None)
     dialog.beside.setChecked(beside)
     theme.dress(dialog)
@@ -162,9 +162,7 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     """Let the user change a connection that is not shown, without going there."""
     from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  as above
 
-    others = [one for one in clusters.known() if one.kind == ATTACHED and one.address != cluster.address]
-    taken = {one.address: one.name for one in others}
-    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, taken=taken)
+    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, known=_connections(clusters))
     dialog.setWindowTitle(tr("Change a connection"))
     dialog.heading.setText(tr("Change a connection"))
     dialog.beside.hide()
@@ -173,6 +171,10 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     dialog.chosen.connect(partial(clusters.keep, cluster))
     dialog.open()
     return dialog
+
+
+def _connections(clusters: Clusters) -> list[Cluster]:
+    return [one for one in clusters.known() if one.kind == ATTACHED]
 
 
 def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:

@@ -62,10 +62,12 @@ class MainWindow(QMainWindow):
     Signals:
         first_painted: The frame is on screen for the first time; heavier things may come.
         closing: The user closed the window; whoever runs the worker is to stop it.
+        settings_written: The settings that all windows share were written, by whichever; they have been read anew.
     """
 
     first_painted = Signal()
     closing = Signal()
+    settings_written = Signal()
 
     def __init__(self, services: WindowServices) -> None:
         super().__init__()
@@ -135,7 +137,9 @@ class MainWindow(QMainWindow):
         if self._backend is None:
             self.actions_known.add(*backend_actions(self, backend.demo, backend.reports))
             # Keys that are chosen in another window count here at once, too.
-            SettingsWatch(self._services.settings, self).changed.connect(self._key_choices.load)
+            watch = SettingsWatch(self._services.settings, self)
+            watch.changed.connect(self._key_choices.load)
+            watch.changed.connect(self.settings_written)
         else:
             self.navigation.close_all()
             self.live.forget()
@@ -269,7 +273,7 @@ class MainWindow(QMainWindow):
         """Hand a link about another cluster to that one's window; returns whether it was one."""
         clusters, name_servers = self._services.clusters, cluster_of(link)
         shown = attached_cluster(clusters)
-        if not name_servers or (shown is not None and shown.address == name_servers):
+        if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under)):
             return False
         other = cluster_at(clusters, name_servers)
         if other is None:

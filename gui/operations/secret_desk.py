@@ -54,9 +54,7 @@ class SecretDesk(QObject):
 
         self._ask(look, tell, lambda _fault: tell(("", True)))
 
-    def details(
-        self, cluster: Cluster, typed: Mapping[str, str], done: Told, failed: Told, *, before: Cluster | None = None
-    ) -> None:
+    def details(self, cluster: Cluster, typed: Mapping[str, str], done: Told, failed: Told) -> None:
         """Tell the line of details of an attached cluster, or why there is none.
 
         Args:
@@ -64,12 +62,11 @@ class SecretDesk(QObject):
             typed: Part of the details → a secret that counts before the one that is kept.
             done: Told the line, later or at once.
             failed: Told the reason.
-            before: The connection as it was, where it is being changed; see `keep`.
         """
         if cluster.kind != ATTACHED or not secret_owners(cluster):
             done(details_of(cluster, {}) if cluster.kind == ATTACHED else "")
             return
-        self._ask(lambda: details_of(cluster, self._whole(cluster, typed, before)), done, failed)
+        self._ask(lambda: details_of(cluster, self._whole(cluster, typed)), done, failed)
 
     def keep(
         self,
@@ -79,7 +76,6 @@ class SecretDesk(QObject):
         in_file: bool,
         done: Callable[[None], None],
         failed: Told,
-        before: Cluster | None = None,
     ) -> None:
         """Keep the secrets of a connection; what was not typed stays as it is kept.
 
@@ -89,26 +85,23 @@ class SecretDesk(QObject):
             in_file: Keep them in the file although there is a key store.
             done: Told when they are kept.
             failed: Told why they are not.
-            before: The connection as it was, where it is being changed: what is kept for its name servers goes along.
         """
         owned = bool(secret_owners(cluster))
 
         def keep() -> None:
-            self._store.keep(cluster.address, self._whole(cluster, typed, before) if owned else {}, in_file=in_file)
+            self._store.keep(cluster.kept_under, self._whole(cluster, typed) if owned else {}, in_file=in_file)
 
         self._ask(keep, done, failed)
 
     def forget(self, cluster: Cluster, done: Callable[[None], None], failed: Told) -> None:
         """Forget the secrets of a connection."""
-        self._ask(lambda: self._store.keep(cluster.address, {}), done, failed)
+        self._ask(lambda: self._store.keep(cluster.kept_under, {}), done, failed)
 
-    def _whole(self, cluster: Cluster, typed: Mapping[str, str], before: Cluster | None) -> dict[str, str]:
+    def _whole(self, cluster: Cluster, typed: Mapping[str, str]) -> dict[str, str]:
         """Secrets by their owners."""
         owners = secret_owners(cluster)
         is_whole = all(typed.get(part) for part in owners)
-        kept = {} if is_whole else self._store.read(cluster.address)
-        if not is_whole and before is not None and before.address != cluster.address:
-            kept = kept | self._store.read(before.address)
+        kept = {} if is_whole else self._store.read(cluster.kept_under)
         found = {owner: typed.get(part) or kept.get(owner, "") for part, owner in owners.items()}
         if SECRET_KEY in owners and not found[owners[SECRET_KEY]]:
             raise _MissingError

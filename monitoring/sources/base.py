@@ -113,6 +113,10 @@ class ClusterSource(Protocol):
     def name(self) -> str: ...
 
     @property
+    def kept_under(self) -> str:
+        """Under which settings keep what belongs to an attached cluster alone; empty for the embedded broker."""
+
+    @property
     def connect_details(self) -> str:
         """How other processes reach an attached cluster, a line of JSON with its keys for their input alone; else empty."""
 

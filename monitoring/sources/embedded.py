@@ -121,12 +121,20 @@ class EmbeddedSource:
         name: How the cluster is called in the window.
         read_only: Whether to refuse what would change something, whatever the worker says.
         connect_details: How an attached cluster is reached; see `ClusterSource`.
+        kept_under: Likewise.
     """
 
     def __init__(
-        self, transport: Transport, *, name: str = EMBEDDED_NAME, read_only: bool = False, connect_details: str = ""
+        self,
+        transport: Transport,
+        *,
+        name: str = EMBEDDED_NAME,
+        read_only: bool = False,
+        connect_details: str = "",
+        kept_under: str = "",
     ) -> None:
         self._transport = transport
+        self._kept_under = kept_under
         self._connect_details = connect_details
         self._read_only = read_only
         self._name = name
@@ -145,6 +153,10 @@ class EmbeddedSource:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def kept_under(self) -> str:
+        return self._kept_under
 
     @property
     def connect_details(self) -> str:

@@ -42,9 +42,9 @@ def open_dialog(qtbot, theme, tmp_path, make_probe):
     parent = QWidget()
     qtbot.addWidget(parent)
 
-    def opened(*, keys=None, shown=None, **typed):
+    def opened(*, keys=None, shown=None, known=(), **typed):
         desk = SecretDesk(SecretStore(SecretFile(tmp_path / "secrets.json"), lambda: keys), parent)
-        dialog = ConnectDialog(parent, theme, shown=shown, secrets=desk, probe=make_probe(parent))
+        dialog = ConnectDialog(parent, theme, shown=shown, secrets=desk, known=known, probe=make_probe(parent))
         dialog.went = []
         dialog.chosen.connect(dialog.went.append)
         for name, text in typed.items():
@@ -157,8 +157,19 @@ def test_secrets_that_are_not_written_again_go_along_to_other_name_servers(open_
     children[0].end(0)
     dialog.go.click()
     qtbot.waitUntil(lambda: bool(dialog.went), timeout=WAIT_MS)
-    assert json.loads(keys.entries[SERVICE, "moved:9876"]) == kept
-    assert (SERVICE, "h:9876") in keys.entries, "the connection before goes only when this one is kept"
+    assert json.loads(keys.entries[SERVICE, "h:9876"]) == kept
+    assert list(keys.entries) == [(SERVICE, "h:9876")], "what belongs to a connection lies where it lay"
+    assert [(one.address, one.kept_under) for one in dialog.went] == [("moved:9876", "h:9876")]
+
+
+def test_a_connection_is_not_changed_to_the_name_servers_of_another(open_dialog):
+    known = (Cluster(ATTACHED, "h:9876"), Cluster(ATTACHED, "other:9876", title="Other"))
+    dialog = open_dialog(shown=known[0], known=known)
+    assert dialog.go.isEnabled()
+    dialog.fields.address.setText("other:9876")
+    assert (dialog.fault.text(), dialog.go.isEnabled()) == ("“Other” has these name servers already.", False)
+    new = open_dialog(known=known, address="other:9876")
+    assert new.go.isEnabled(), "a new one with them changes that one"
 
 
 def test_production_is_read_only_and_red_unless_the_user_says_otherwise(open_dialog):

@@ -13,7 +13,16 @@ from PySide6.QtCore import QSettings, Qt
 from broker_core.api import UsageError
 from gui.app import Console, WindowOptions, first_cluster
 from gui.bridge.options import WorkerOptions
-from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, group_of_source, kept_cluster, kept_text
+from gui.connections import (
+    ATTACHED,
+    EMBEDDED,
+    STORES_KEY,
+    Cluster,
+    changed_to,
+    group_of_source,
+    kept_cluster,
+    kept_text,
+)
 from gui.links import cluster_of, on_cluster, place_of
 from gui.main_window import menus
 from gui.main_window.clusters import Clusters
@@ -171,14 +180,12 @@ def test_connections_that_are_not_shown_are_changed_and_deleted(console, tmp_pat
     made.secrets._store.keep(STAGE.address, {"ann": "hidden"})
     beside = [one for one in made._known_clusters() if one not in (made._shown, HOME)]
     assert beside == [STAGE, other, PROD]
-    moved = replace(STAGE, address="t:9876", title="Moved")
+    moved = changed_to(STAGE, replace(STAGE, address="t:9876", title="Moved"))
     made.keep(STAGE, moved)
     assert [one for one in made._known_clusters() if one not in (made._shown, HOME)] == [moved, other, PROD]
-    qtbot.waitUntil(lambda: not made.secrets._store.read(STAGE.address), timeout=WAIT_MS)
     renamed = replace(moved, title="Renamed")
-    made.secrets._store.keep(moved.address, {"ann": "hidden"})
     made.keep(moved, renamed)
-    assert made.secrets._store.read(moved.address) == {"ann": "hidden"}
+    assert made.secrets._store.read(renamed.kept_under) == {"ann": "hidden"}
     keep(tmp_path, HOME, other, PROD)
     made.settings.sync()
     made.keep(renamed, moved)
@@ -227,6 +234,37 @@ def test_secrets_that_come_after_the_user_went_on_are_given_to_nobody(console, t
     made._wanted = PROD
     made._not_switched(STAGE, "it is locked")
     assert made._wanted == PROD, "who asked for another one meanwhile gets that"
+
+
+def test_the_connection_that_is_shown_keeps_what_belongs_to_it_under_other_name_servers(console, tmp_path, qtbot):
+    first = Cluster(ATTACHED, "127.0.0.1:1", access_key="ann", title="Stage")
+    keep(tmp_path, first)
+    made = console(connection="Stage", find_key_store=lambda: None)
+    made.secrets._store.keep(first.kept_under, {"ann": "hidden"})
+    made.window.show()
+    qtbot.waitUntil(lambda: made._begun and made.worker.is_running, timeout=WAIT_MS)
+    snapshots = OffsetSnapshots(made.settings, own_group=group_of_source(made.worker.source))
+    snapshots.add(OffsetSnapshot("billing", "orders", 1_000, ((0, 5),), "undo"))
+    folder = made.worker.source.kept_under
+
+    def shows(address):
+        return made._old_worker is None and made.worker.is_running and made.worker.source.name == address
+
+    moved = changed_to(first, replace(first, address="127.0.0.1:2"))
+    made.switch(moved)
+    qtbot.waitUntil(lambda: shows("127.0.0.1:2"), timeout=WAIT_MS)
+    assert [one for one in made._known_clusters() if one.kind == ATTACHED] == [moved]
+    assert made.worker.source.kept_under == folder == "127.0.0.1:1"
+    assert '"keptAs": "127.0.0.1:1"' in made.worker.options.connect_details
+    assert '"secretKey": "hidden"' in made.worker.options.connect_details
+    again = OffsetSnapshots(made.settings, own_group=group_of_source(made.worker.source))
+    assert len(again.of("billing")) == 1
+
+    # Another window changes it: this one, which shows it too, goes on with it as it is now.
+    elsewhere = changed_to(moved, replace(moved, address="127.0.0.1:3"))
+    in_another_process(tmp_path, f"s.setValue('{STORES_KEY}', [{kept_text(elsewhere)!r}])")
+    qtbot.waitUntil(lambda: shows("127.0.0.1:3"), timeout=WAIT_MS)
+    assert [one for one in made._known_clusters() if one.kind == ATTACHED] == [elsewhere]
 
 
 # ---- which is which ----
@@ -348,7 +386,7 @@ def test_each_connection_has_its_favourites(make_frame):
 def test_where_groups_stood_is_known_of_their_own_cluster_alone(tmp_path, qapp):
     settings = QSettings(str(tmp_path / "w.ini"), QSettings.Format.IniFormat)
     stage, prod = FakeSource(), FakeSource()
-    stage.name, prod.name = STAGE.address, PROD.address
+    stage.kept_under, prod.kept_under = STAGE.address, PROD.address
     of = {source: OffsetSnapshots(settings, own_group=group_of_source(source)) for source in (stage, prod, FakeSource())}
     of[stage].add(OffsetSnapshot("billing", "orders", 1_000, ((0, 5),), "undo"))
     assert [len(one.of("billing")) for one in of.values()] == [1, 0, 0]

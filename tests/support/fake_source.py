@@ -145,6 +145,7 @@ class FakeSource:
     """See the module. ``asked`` holds what was asked, newest last, as (method, arguments)."""
 
     name = "Embedded"
+    kept_under = ""
     connect_details = ""
 
     def __init__(self, state: ClusterState | None = None, *, status: SourceStatus = SourceStatus.READY) -> None:

@@ -2,14 +2,15 @@
 
 The window writes it to the input of a worker before the channel begins, and of other children; a connection's file holds it.
 
-    {"nameServers": "HOST:PORT;HOST:PORT", "readOnly": true,
+    {"nameServers": "HOST:PORT;HOST:PORT", "keptAs": NAME SERVERS OF BEFORE, "readOnly": true,
      "accessKey": …, "secretKey": …, "securityToken": …,
      "tls": true, "authority": FILE, "certificate": FILE, "key": FILE, "verify": true,
      "addresses": {"AS REGISTERED": "TO USE"},
      "socks": "HOST:PORT", "socksUser": …, "socksPassword": …,
      "ssh": "HOST:PORT", "sshUser": …, "sshKey": FILE, "sshPassphrase": …, "sshKnownHosts": FILE}
 
-Every part may be missing. Input and files, not the command line, which every user of the machine can read.
+Every part may be missing; ``keptAs`` says under which name servers its history lies where that is not those of now.
+Input and files, not the command line, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from broker_core.remoting.way import SocksProxy, SshTunnel, Way
 LINE_BYTES_MAX = 256 * 1024
 _KINDS = {
     "nameServers": str,
+    "keptAs": str,
     "readOnly": bool,
     "accessKey": str,
     "secretKey": str,
@@ -96,6 +98,11 @@ def security_of(line: bytes) -> ClientSecurity:
     return ClientSecurity(
         _tls_of(details), _credentials_of(details), _addresses_of(details.get("addresses", {})), _way_of(details)
     )
+
+
+def kept_as_of(line: bytes) -> str:
+    """Under which name servers the history of a connection lies; empty: under those it has. Raises as `details_of_line`."""
+    return str(details_of_line(line).get("keptAs", ""))
 
 
 def _credentials_of(details: dict[str, Any]) -> Credentials | None:

@@ -1,26 +1,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from broker_core.access import access_of_line
 from broker_core.client.instance import ClientSecurity
 from broker_core.remoting.way import SocksProxy, SshTunnel
-from broker_core.worker.attached.details import security_of
+from broker_core.worker.attached.details import kept_as_of, security_of
 from gui.connections import (
     ATTACHED,
     CONNECTIONS_MAX,
     EMBEDDED,
     STORES_MAX,
     Cluster,
+    changed_to,
     details_of,
     kept_cluster,
     kept_text,
     remembered,
     secret_owners,
+    settled,
 )
-from gui.main_window.clusters import Clusters, attached_cluster
+from gui.main_window.clusters import Clusters, attached_cluster, cluster_at
 
 
 def test_the_current_store_comes_first_and_each_once():
@@ -31,6 +35,32 @@ def test_a_changed_connection_takes_the_place_of_the_one_before():
     before, other = kept_text(Cluster(ATTACHED, "h:1", title="old")), kept_text(Cluster(ATTACHED, "h:2"))
     now = kept_text(Cluster(ATTACHED, "h:1", read_only=True, title="new"))
     assert remembered([before, other], now) == [now, other]
+
+
+def test_a_connection_stays_the_same_under_other_name_servers():
+    first = Cluster(ATTACHED, "h:1", title="Stage", access_key="ann")
+    moved = changed_to(first, replace(first, address="h:2;h:3"))
+    assert (moved.place, moved.kept_under) == (first.place, "h:1")
+    assert kept_cluster(kept_text(moved)) == moved
+    assert remembered([kept_text(first), kept_text(Cluster(ATTACHED, "h:4"))], kept_text(moved))[:1] == [kept_text(moved)]
+    assert len(remembered([kept_text(first)], kept_text(moved))) == 1
+    assert changed_to(moved, replace(moved, address="h:5", kept_as="")).kept_under == "h:1"
+    assert changed_to(moved, replace(moved, address="h:1", kept_as="")) == first
+    line = details_of(moved, {"ann": "hidden"}).encode()
+    assert (kept_as_of(line), access_of_line(line).kept_as) == ("h:1", "h:1")
+    assert kept_as_of(details_of(first, {"ann": "hidden"}).encode()) == ""
+
+
+def test_a_new_connection_shares_nothing_with_one_that_had_its_name_servers_once():
+    moved = Cluster(ATTACHED, "h:2", kept_as="h:1")
+    assert settled(Cluster(ATTACHED, "h:3"), [moved]).kept_under == "h:3"
+    again = settled(Cluster(ATTACHED, "h:1"), [moved, Cluster(EMBEDDED, "/a")])
+    assert (again.address, again.kept_under) == ("h:1", "h:1#2")
+    assert settled(Cluster(ATTACHED, "h:1"), [moved, replace(again, address="h:9")]).kept_under == "h:1#3"
+    assert settled(Cluster(ATTACHED, "h:2", title="New"), [moved]) == replace(moved, title="New"), "it changes that one"
+    clusters = Clusters(known=lambda: [moved, again])
+    assert [cluster_at(clusters, name) for name in ("h:1", "h:2", "h:3")] == [again, moved, None]
+    assert cluster_at(Clusters(known=lambda: [moved]), "h:1") == moved, "a link of before leads there"
 
 
 def test_a_worker_reads_the_details_that_the_window_writes():
