@@ -118,8 +118,17 @@ def _not_running(window: MainWindow) -> str:
     return "" if window.ready_address else tr("the broker is not running")
 
 
+def _cannot_act(window: MainWindow) -> str:
+    """Why nothing can be changed now."""
+    if window.backend is None:
+        return _not_running(window)
+    from gui.views.action_dialog import read_only_reason  # noqa: PLC0415  the frame is on screen before
+
+    return _not_running(window) or read_only_reason(window.backend.source)
+
+
 def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
-    blocked = partial(_not_running, window)
+    blocked, cannot_act = partial(_not_running, window), partial(_cannot_act, window)
     made = [
         Action("broker.copy_address", "Copy the name server address", commands.copy_address, "Broker", "copy", blocked=blocked),
         Action("broker.restart", "Restart the broker", window.restart_broker, "Broker", "arrow-clockwise"),
@@ -133,10 +142,10 @@ def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
     ]  # fmt: skip
     if _has_page(window, "topics"):
         new = partial(window.navigate, "topics", create=True)
-        made.append(Action("topic.new", "New topic", new, "Topic", "plus", "Ctrl+Shift+N", blocked))
+        made.append(Action("topic.new", "New topic", new, "Topic", "plus", "Ctrl+Shift+N", cannot_act))
     if _has_page(window, "messages"):
         send = partial(window.navigate, "messages", send=True)
-        made.append(Action("message.send", "Send message", send, "Message", "paper-plane-tilt", "Ctrl+N", blocked))
+        made.append(Action("message.send", "Send message", send, "Message", "paper-plane-tilt", "Ctrl+N", cannot_act))
         search = partial(window.navigate, "messages", show="search")
         made.append(Action("message.search", "Search messages", search, "Message", "magnifying-glass", "Ctrl+Shift+F"))
     if _has_page(window, "delay"):

@@ -27,7 +27,7 @@ from gui.models.consumers import (
 from gui.operations.group_facts import GroupVersions
 from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
-from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot
+from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot, health_chip
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from monitoring.admin.clients import RunningInfo, read_running_info
@@ -104,6 +104,21 @@ def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
     group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, got_rate=0.0)
 
     assert group_health(group, Forecast(lag, slope, slope, slope)) is health
+
+
+@pytest.mark.parametrize(
+    ("lag", "slope", "word", "state"),
+    [
+        (500, 0, "Keeping up", State.HEALTHY),
+        (501, 0, "Above its limit", State.WARNING),
+        (501, NAN, "Above its limit", State.WARNING),
+        (501, -50, "Draining", State.WARNING),
+        (500, -50, "Draining", State.PENDING),
+    ],
+)
+def test_a_group_is_not_well_that_its_alert_fires_at(lag, slope, word, state):
+    group = GroupRow("g", False, 2, lag, 0.0, 0.0, lag_limit=500)
+    assert health_chip(group, Forecast(lag, slope, slope, slope)) == (word, state)
 
 
 @pytest.mark.parametrize(

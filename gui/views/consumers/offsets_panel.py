@@ -10,6 +10,8 @@ from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.snapshots import OffsetSnapshots
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.tokens import Size
+from gui.views.acting import set_acting
+from gui.views.action_dialog import read_only_reason
 from gui.views.consumers.reset_dialog import KIND_NAMES
 from gui.views.page import PageContext
 from gui.widgets.data_grid import DataGrid
@@ -61,6 +63,7 @@ class OffsetsPanel(QWidget):
     def __init__(self, context: PageContext, snapshots: OffsetSnapshots, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._snapshots = snapshots
+        self._source = context.source
         self._group = ""
         self.model: ColumnTableModel[SnapshotRow] = ColumnTableModel(
             snapshot_columns(context.times), lambda row: row.number, parent=self
@@ -74,11 +77,11 @@ class OffsetsPanel(QWidget):
         lines.setContentsMargins(0, Size.GAP, 0, 0)
         lines.addWidget(self._panel)
         snapshots.changed.connect(self._read)
-        self.grid.selected.connect(lambda row: self.undo_button.setEnabled(row is not None))
-        self.grid.activated.connect(lambda row: self.undo_wanted.emit(row.snapshot))
+        self.grid.selected.connect(self._show_selected)
+        self.grid.activated.connect(lambda _row: self.undo_button.click())
         self.undo_button.clicked.connect(self._undo_clicked)
         context.times.changed.connect(self.model.all_texts_changed)
-        self.undo_button.setEnabled(False)
+        self._show_selected(None)
         self.retranslate()
 
     @property
@@ -97,12 +100,16 @@ class OffsetsPanel(QWidget):
         self._panel.set_title(tr("Saved offsets"), tr("kept here before each reset"))
         self.undo_button.setText(tr("Put back…"))
         words = tr("Nothing was reset from here yet. Before each reset the offsets are saved here, and can be put back.")
-        self.grid.set_empty(words, tr("Reset offsets…"), self.reset_wanted.emit)
+        may_reset = not read_only_reason(self._source)
+        self.grid.set_empty(words, tr("Reset offsets…") if may_reset else "", self.reset_wanted.emit)
         self.model.all_texts_changed()
 
     def _read(self) -> None:
         self.model.set_rows(snapshot_rows(self._snapshots.of(self._group)) if self._group else [])
         self.grid.select_first()
+
+    def _show_selected(self, row: SnapshotRow | None) -> None:
+        set_acting(self.undo_button, read_only_reason(self._source), able=row is not None)
 
     def _undo_clicked(self) -> None:
         row = self.grid.selected_row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
@@ -19,7 +19,6 @@ from gui.models.consumers import (
     PositionRow,
     SubscriptionRow,
     by_urgency,
-    group_health,
     group_rows,
     in_rate,
     member_rows,
@@ -35,13 +34,15 @@ from gui.operations.queries import LatestQuery
 from gui.operations.snapshots import OffsetSnapshots
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
+from gui.views.acting import add_acting, set_acting, unless_refused
+from gui.views.action_dialog import read_only_reason
 from gui.views.consumers.columns import (
-    HEALTH_CHIPS,
     SYSTEM_GROUPS,
     YOUR_GROUPS,
     finding_words,
     group_columns,
     group_section,
+    health_chip,
     member_columns,
     position_columns,
     subscription_columns,
@@ -311,7 +312,7 @@ class ConsumersView(PageView):
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
-        undo.activated.connect(self._undo_newest)
+        undo.activated.connect(unless_refused(self.context, self._undo_newest))
 
     def toggle_favourite(self) -> None:
         """Keep the selected group among the favourites, or let it go."""
@@ -463,9 +464,7 @@ class ConsumersView(PageView):
             self.header.set_facts("")
             self.disagreement.set("")
         else:
-            health = group_health(group, self.lag.forecast)
-            word, state = HEALTH_CHIPS[health]
-            self.header.set_chips([(tr(word), state)])
+            self.header.set_chips([health_chip(group, self.lag.forecast)])
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))
         self._say_empty(group)
         self.tabs.setTabText(0, tr("Lag"))
@@ -473,7 +472,7 @@ class ConsumersView(PageView):
         self.tabs.setTabText(2, tr("Subscriptions {count}", count=len(self.subscriptions.rows)))
         for place, title in enumerate(("Ownership", "Offsets", "Settings"), 3):
             self.tabs.setTabText(place, tr(title))
-        self.reset_button.setEnabled(bool(self.positions.rows))
+        set_acting(self.reset_button, read_only_reason(self.context.source), able=bool(self.positions.rows))
         self.stacks_button.setEnabled(group is not None and not group.offline)
         self.more_button.setEnabled(group is not None)
 
@@ -526,7 +525,7 @@ class ConsumersView(PageView):
         menu = self._menu()
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._shown_group))
         menu.addSeparator()
-        menu.addAction(tr("Delete group…"), lambda: self.dialogs.delete(self.group_grid.selected_row))
+        self._add_acting(menu, "Delete group…", lambda: self.dialogs.delete(self.group_grid.selected_row))
         menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
 
     # ---- menus ---------------------------------------------------------------------------------------------------------
@@ -536,20 +535,23 @@ class ConsumersView(PageView):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         return menu
 
+    def _add_acting(self, menu: QMenu, title: str, run: Callable[[], object]) -> None:
+        add_acting(menu, tr(title), run, read_only_reason(self.context.source))
+
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
         menu = self._menu()
         topics = topics_of(self._state, group.name) if self._state is not None else []
         for topic in topics[:8]:
             menu.addAction(tr("Open topic {topic}", topic=topic), partial(self._open_topic, topic))
         menu.addSeparator()
-        menu.addAction(tr("Reset offsets…"), lambda: self.dialogs.reset(group))
+        self._add_acting(menu, "Reset offsets…", lambda: self.dialogs.reset(group))
         kept = group.name in self.favourites
         words = tr("Remove from favourites") if kept else tr("Add to favourites")
         menu.addAction(words, lambda: self.favourites.toggle(group.name))
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(group.name))
         menu.addAction(tr("Copy row"), lambda: self.group_grid.copy(CopyFormat.TSV))
         menu.addSeparator()
-        menu.addAction(tr("Delete group…"), lambda: self.dialogs.delete(group))
+        self._add_acting(menu, "Delete group…", lambda: self.dialogs.delete(group))
         menu.popup(at)
 
     def _open_topic(self, topic: str) -> None:

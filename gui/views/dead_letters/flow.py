@@ -12,7 +12,7 @@ from gui.error_words import error_text
 from gui.operations.files import write_file
 from gui.text import count_text, tr
 from gui.theme.tokens import State
-from gui.views.action_dialog import ActionDialog
+from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow
 from gui.views.dead_letters.edit_side import EditSide
 from gui.views.dead_letters.notebook import NoteBook
@@ -54,7 +54,7 @@ class LetterFlow(QObject):
         self._dead = 0
         theme = context.theme
         self.bar = StepBar(theme, STEPS)
-        self.inspect = LetterSide(theme, context.times)
+        self.inspect = LetterSide(theme, context.times, lambda: read_only_reason(context.source))
         self.edit = EditSide(theme)
         self.resend = ResendSide(context.source, theme)
         self.verify = VerifySide(theme, context.times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
+from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import MARKS, LetterRow, state_of
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
@@ -22,6 +24,12 @@ SIDE_WIDTH = 392
 class LetterSide(Panel):
     """Shows the letter that is selected; what is entered and clicked is told to the page.
 
+    Args:
+        theme: Of the glyphs.
+        times: Zone of the times.
+        refusal: Why nothing can be sent again; empty where it can.
+        parent: Qt's owner.
+
     Signals:
         noted: A note was entered; carries its text.
         marked: The selected letters are to be marked; carries the mark.
@@ -32,8 +40,11 @@ class LetterSide(Panel):
     marked = Signal(str)
     resend_wanted = Signal()
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, times: TimeZoneChoice, refusal: Callable[[], str], parent: QWidget | None = None
+    ) -> None:
         super().__init__(" ", parent=parent)
+        self._refusal = refusal
         self._times = times
         self._shown_id = ""
         self.facts = KeyValueList(mono=True)
@@ -68,7 +79,7 @@ class LetterSide(Panel):
         """Know how many letters are selected."""
         for button in self.marks.values():
             button.setEnabled(count > 0)
-        self.resend_button.setEnabled(count > 0)
+        set_acting(self.resend_button, self._refusal(), able=count > 0)
         self.resend_button.setText(tr("Resend {count}…", count=count_text(max(count, 1))))
 
     def show_proof(self, one: LetterRow | None, now_ms: int) -> None:

@@ -15,7 +15,7 @@ from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import Cut
 from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog
+from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
 from gui.views.dead_letters.cuts import CutsButton
 from gui.views.dead_letters.flow import STEPS, LetterFlow
@@ -27,7 +27,7 @@ from gui.views.dead_letters.retries import WaitingRetries
 from gui.views.dead_letters.side import SIDE_WIDTH
 from gui.views.list_read import ListRead
 from gui.views.messages.hand_dialog import Hand
-from gui.views.messages.row_menu import add_grid_copies, popup_menu
+from gui.views.messages.row_menu import Acting, add_grid_copies, popup_menu
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import DataGrid
@@ -186,9 +186,10 @@ class DeadLettersView(PageView):
 
     def _open_menu(self, one: LetterRow, at: QPoint) -> None:
         letter, count = one.letter, count_text(self.letter_grid.selected_count)
+        refusal = read_only_reason(self.context.source)
         actions = (
-            (tr("Resend {count}…", count=count), self.ask_resend),
-            (tr("Give to one consumer…"), self._give_selected),
+            Acting(tr("Resend {count}…", count=count), self.ask_resend, refusal),
+            Acting(tr("Give to one consumer…"), self._give_selected, refusal),
             (tr("Life line"), lambda: self._open_life(one)),
             (tr("Open message"), lambda: self.context.navigate("messages", physical_offset=letter.physical_offset)),
         )

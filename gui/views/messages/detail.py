@@ -12,6 +12,8 @@ from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import MessageRow, message_name
 from gui.models.table import ColumnTableModel
 from gui.text import tr
+from gui.views.acting import set_acting
+from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
 from gui.views.messages.columns import property_columns
 from gui.views.messages.compare_dialog import CompareDialog
@@ -117,6 +119,7 @@ class MessageDetailPane(Panel):
         """Write all texts anew."""
         self.life_button.setText(tr("Life line"))
         self.resend_button.setText(tr("Resend…"))
+        set_acting(self.resend_button, read_only_reason(self._context.source))
         self.compare_button.set_tip(tr("Compare"))
         self.copy_button.setText(tr("Copy as"))
         self.body.retranslate()

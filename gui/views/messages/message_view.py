@@ -18,6 +18,8 @@ from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture
 from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import Size
+from gui.views.acting import set_acting
+from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
 from gui.views.messages.columns import life_columns, property_columns
 from gui.views.messages.compare_dialog import CompareDialog
@@ -269,8 +271,10 @@ class MessageView(PageView):
         self.placeholder.setVisible(not story)
         self.life_panel.setVisible(story)
         self._below.setVisible(story)
-        for button in (self.resend_button, self.hand_button, self.compare_button, self.copy_button):
+        for button in (self.compare_button, self.copy_button):
             button.setEnabled(story)
+        for button in (self.resend_button, self.hand_button):
+            set_acting(button, read_only_reason(self.context.source), able=story)
 
     def _show_nothing(self) -> None:
         self._show_parts(story=False)

@@ -17,6 +17,7 @@ from gui.operations.decoding import ListMasks
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
+from gui.views.action_dialog import read_only_reason
 from gui.views.messages.columns import message_columns
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
@@ -204,7 +205,8 @@ class QueuePages(Panel):
             words = tr("Nothing is stored in {topic}.", topic=self.topic)
         else:
             words = tr("No topics yet. Send a message or play the demo.")
-        self.grid.set_empty(words, tr("Send message…"), self.send_wanted.emit)
+        may_send = not read_only_reason(self._source)
+        self.grid.set_empty(words, tr("Send message…") if may_send else "", self.send_wanted.emit)
 
     def _show_foot(self) -> None:
         self.missing.say(broker_text(self._page.notice) if self._page is not None else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,9 +13,20 @@ from PySide6.QtWidgets import QMenu
 
 from gui.models.messages import MessageRow
 from gui.text import tr
+from gui.views.acting import add_acting
 from gui.widgets.data_grid import CopyFormat, DataGrid
 
-Action = tuple[str, Callable[[], object]]
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """An entry that changes something in a cluster, and why it cannot; empty where it can."""
+
+    title: str
+    act: Callable[[], object]
+    refusal: str
+
+
+Action = Acting | tuple[str, Callable[[], object]]
 """Title, and what it does."""
 
 
@@ -34,8 +46,11 @@ def popup_menu(grid: DataGrid[Any], actions: Iterable[Action], add_copies: Calla
     """Open a menu of actions, and below them copies; it goes when it is closed."""
     menu = QMenu(grid)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    for title, act in actions:
-        menu.addAction(title, act)
+    for one in actions:
+        if isinstance(one, Acting):
+            add_acting(menu, one.title, one.act, one.refusal)
+        else:
+            menu.addAction(*one)
     menu.addSeparator()
     add_copies(menu)
     menu.popup(at)

@@ -16,6 +16,8 @@ from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.text import tr
 from gui.theme.tokens import Size
+from gui.views.acting import set_acting, unless_refused
+from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import BrowseBar
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
@@ -23,7 +25,7 @@ from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.queue_pages import QueuePages
 from gui.views.messages.reading import MessageReading
-from gui.views.messages.row_menu import popup_row_menu
+from gui.views.messages.row_menu import Acting, popup_row_menu
 from gui.views.messages.search_panel import SearchPanel
 from gui.views.messages.search_panels import SearchPanels
 from gui.views.messages.sending import SendDialogs
@@ -111,7 +113,7 @@ class MessagesView(PageView):
         if isinstance(filter_text, str) and filter_text:
             self._search_for(filter_text, plan_only=is_plan)
         if arguments.get("send"):
-            self.ask_send()
+            unless_refused(self.context, self.ask_send)()
 
     def state_changed(self, state: ClusterState) -> None:
         first = self._state is None
@@ -150,6 +152,7 @@ class MessagesView(PageView):
 
     def retranslate(self) -> None:
         self.send_button.setText(tr("Send message…"))
+        set_acting(self.send_button, read_only_reason(self.context.source))
         self.tabs.setTabText(BROWSE, tr("Browse by queue"))
         self.tabs.setTabText(SEARCH, tr("Search"))
         self.bar.retranslate()
@@ -239,7 +242,7 @@ class MessagesView(PageView):
         self.sending.sent.connect(self._message_sent)
         self.sending.shown_wanted.connect(self._show_sent)
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        resend.activated.connect(self.sending.resend_shown)
+        resend.activated.connect(unless_refused(self.context, self.sending.resend_shown))
         self.context.times.changed.connect(self._zone_changed)
 
     def _panel_made(self, panel: SearchPanel) -> None:
@@ -335,10 +338,11 @@ class MessagesView(PageView):
         self._show_place(hit.topic, hit.queue_id, hit.queue_offset)
 
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
+        refusal = read_only_reason(self.context.source)
         actions = (
-            (tr("Resend…"), self.sending.resend_shown),
+            Acting(tr("Resend…"), self.sending.resend_shown, refusal),
             (tr("Life line"), lambda: self._open_life(message)),
-            (tr("Give to one consumer…"), self.sending.hand_shown),
+            Acting(tr("Give to one consumer…"), self.sending.hand_shown, refusal),
             (tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message)),
         )
         popup_row_menu(self.grid, message, actions, at)

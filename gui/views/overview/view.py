@@ -9,6 +9,8 @@ from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import demo_refusal, play_demo
 from gui.text import duration_text, tr
 from gui.theme.tokens import Size, Tokens
+from gui.views.acting import set_acting
+from gui.views.action_dialog import read_only_reason
 from gui.views.overview.attention import AttentionPanel
 from gui.views.overview.charts import BacklogPanel, ThroughputPanel
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
@@ -69,7 +71,7 @@ class OverviewView(PageView):
 
     def status_changed(self, status: SourceStatus) -> None:
         self._show_demo()
-        self.send_button.setEnabled(status is SourceStatus.READY)
+        set_acting(self.send_button, read_only_reason(self.context.source), able=status is SourceStatus.READY)
         if self._tables.made is not None:
             self._tables.made.show_status(status)
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError, SendReceipt
-from gui.models.consumers import GroupRow, group_health, group_rows
+from gui.models.consumers import GroupRow, group_rows
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
 from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
@@ -17,8 +17,9 @@ from gui.operations.queries import LatestQuery
 from gui.operations.topic_facts import TopicFacts
 from gui.text import bytes_text, count_text, duration_text, rate_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog
-from gui.views.consumers.columns import HEALTH_CHIPS
+from gui.views.acting import add_acting, set_acting, unless_refused
+from gui.views.action_dialog import ActionDialog, read_only_reason
+from gui.views.consumers.columns import health_chip
 from gui.views.consumers.lag_panel import forecast_of
 from gui.views.list_read import ListRead
 from gui.views.messages.compose_dialog import ComposeDialog
@@ -209,7 +210,7 @@ class TopicView(PageView):
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
-        undo.activated.connect(self._undo_settings)
+        undo.activated.connect(unless_refused(self.context, self._undo_settings))
 
     def _undo_settings(self) -> None:
         if self.tabs.currentWidget() is self._settings:
@@ -250,8 +251,9 @@ class TopicView(PageView):
         there = self._row is not None
         self.tabs.setVisible(there)
         self.nothing.setVisible(not there)
-        for button in (self.messages_button, self.send_button, self.more_button):
+        for button in (self.messages_button, self.more_button):
             button.setEnabled(there)
+        set_acting(self.send_button, read_only_reason(self.context.source), able=there)
         if there:
             return
         if self._state is None:
@@ -307,8 +309,7 @@ class TopicView(PageView):
 
     def _health_of(self, group: GroupRow) -> tuple[str, State]:
         now_ms = self._state.taken_ms if self._state is not None else 0
-        word, state = HEALTH_CHIPS[group_health(group, forecast_of(self.context.history, group, now_ms))]
-        return tr(word), state
+        return health_chip(group, forecast_of(self.context.history, group, now_ms))
 
     # ---- route ---------------------------------------------------------------------------------------------------------
 
@@ -348,7 +349,7 @@ class TopicView(PageView):
         menu.addAction(words, lambda: self.favourites.toggle(self._topic))
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._topic))
         menu.addSeparator()
-        menu.addAction(tr("Delete topic…"), self.ask_delete)
+        add_acting(menu, tr("Delete topic…"), self.ask_delete, read_only_reason(self.context.source))
         menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
 
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:

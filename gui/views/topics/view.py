@@ -16,7 +16,8 @@ from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_ro
 from gui.operations.topic_facts import TopicFacts
 from gui.text import bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog
+from gui.views.acting import add_acting, set_acting, unless_refused
+from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -105,7 +106,7 @@ class TopicsView(PageView):
             self.grid.select_key(topic)
             self._show_selected()
         if arguments.get("create"):
-            self.ask_new_topic()
+            unless_refused(self.context, self.ask_new_topic)()
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
@@ -139,6 +140,7 @@ class TopicsView(PageView):
 
     def retranslate(self) -> None:
         self.new_button.setText(tr("New topic"))
+        set_acting(self.new_button, read_only_reason(self.context.source))
         self.filter.write_hint(tr("Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h"))
         self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
         self.detail.retranslate()
@@ -230,7 +232,8 @@ class TopicsView(PageView):
         self.detail.queue_wanted.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
         self.detail.group_wanted.connect(lambda group: self.context.navigate("consumers", group=group))
         self.detail.opened.connect(self.show_detail)
-        keys = {"M": self.show_messages, "P": self.ask_send, "Ctrl+D": self.toggle_favourite, "Del": self.ask_delete}
+        send, delete = (unless_refused(self.context, run) for run in (self.ask_send, self.ask_delete))
+        keys = {"M": self.show_messages, "P": send, "Ctrl+D": self.toggle_favourite, "Del": delete}
         for key, run in keys.items():
             shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(run)
@@ -302,7 +305,8 @@ class TopicsView(PageView):
         if self.model.rows and self.filter.is_active:
             self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)
         else:
-            self.grid.set_empty(nothing, tr("New topic"), self._new_clicked)
+            may_act = not read_only_reason(self.context.source)
+            self.grid.set_empty(nothing, tr("New topic") if may_act else "", self._new_clicked)
 
     def _show_foot(self) -> None:
         shown = self.model.shown_rows
@@ -319,7 +323,7 @@ class TopicsView(PageView):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Open details"), lambda: self.show_detail(topic))
         menu.addAction(tr("Browse messages"), lambda: self.show_messages(topic))
-        menu.addAction(tr("Send message…"), lambda: self.ask_send(topic))
+        add_acting(menu, tr("Send message…"), lambda: self.ask_send(topic), read_only_reason(self.context.source))
         kept = topic.name in self.favourites
         menu.addAction(tr("Remove from favourites") if kept else tr("Add to favourites"), lambda: self.toggle_favourite(topic))
         if topic.slowest_group:
@@ -333,7 +337,7 @@ class TopicsView(PageView):
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
         menu.addSeparator()
-        menu.addAction(tr("Delete topic…"), lambda: self.ask_delete(topic))
+        add_acting(menu, tr("Delete topic…"), lambda: self.ask_delete(topic), read_only_reason(self.context.source))
         menu.popup(at)
 
     def _add_conditions(self, menu: QMenu, topic: TopicRow) -> None:

@@ -30,6 +30,7 @@ from gui.operations.decoding import ListMasks
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
+from gui.views.acting import add_acting
 from gui.views.action_dialog import ActionDialog
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
@@ -524,9 +525,9 @@ class TransactionsView(PageView):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if one.is_undecided:
             for text, action in (("Commit…", COMMIT), ("Roll back…", ROLL_BACK), ("Check now…", CHECK)):
-                menu.addAction(tr(text), partial(self.ask, action))
+                add_acting(menu, tr(text), partial(self.ask, action), self.dialogs.refusal(action))
         elif one.state in LOST:
-            menu.addAction(tr("Resume…"), lambda: self.ask(RESUME))
+            add_acting(menu, tr("Resume…"), lambda: self.ask(RESUME), self.dialogs.refusal(RESUME))
         menu.addSeparator()
         menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self.context.navigate("topic", topic=one.topic))
         menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
