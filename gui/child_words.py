@@ -99,7 +99,7 @@ _FORMS: tuple[str, ...] = (
     "{count} sent",
     "{count} copied",
     "{count} failed",
-    "{count} may have arrived",
+    "{count} without an answer may be there",
     "{count} left out",
     "{count} left",
     "{count} no longer at the source",

@@ -376,6 +376,16 @@ class TimeZoneChoice(QObject):
         moment = self.moment(at_ms)
         return f"{moment.date()} {_clock(moment, at_ms)}"
 
+    def seconds_near(self, at_ms: float | None, now_ms: float) -> str:
+        """``10:15:02`` today, ``11-21 10:15:02`` in the same year, with the year in others."""
+        text = self.seconds(at_ms)
+        if at_ms is None or not 0 <= at_ms <= LAST_MS:
+            return text
+        day, today = self.moment(at_ms).date(), self.moment(now_ms).date()
+        if day == today:
+            return text
+        return f"{day:%m-%d} {text}" if day.year == today.year else f"{day} {text}"
+
     def shown(self, at_ms: float | None, now_ms: float) -> str:
         """``clock`` today, ``full`` on other days."""
         if at_ms is None or not 0 <= at_ms <= LAST_MS:

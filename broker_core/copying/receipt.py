@@ -46,7 +46,7 @@ class Counts:
 
     def __str__(self) -> str:
         parts = [f"{self.copied:,} copied"]
-        parts += [f"{self.unknown:,} may have arrived"] if self.unknown else []
+        parts += [f"{self.unknown:,} without an answer may be there"] if self.unknown else []
         parts += [f"{self.left_out:,} left out"] if self.left_out else []
         parts += [f"{self.gone:,} no longer at the source"] if self.gone else []
         parts += [f"{self.maybe_twice:,} may be there twice"] if self.maybe_twice else []

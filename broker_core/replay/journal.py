@@ -176,7 +176,7 @@ class Progress:
     def __str__(self) -> str:
         parts = [f"{self.sent:,} sent"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
-        parts += [f"{self.unknown:,} may have arrived"] if self.unknown else []
+        parts += [f"{self.unknown:,} without an answer may be there"] if self.unknown else []
         parts += [f"{self.skipped:,} left out"] if self.skipped else []
         parts += [f"{self.in_doubt:,} may be there twice"] if self.in_doubt else []
         return ", ".join(parts)

@@ -27,6 +27,7 @@ from gui.widgets.staged_form import Change, FormField, StagedForm, Value
 
 T = TypeVar("T")
 UNDO_MAX = 20
+AGAIN_MS = 5_000
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class StagedSettings(Panel, Generic[T]):
         self._lacks_some = False
         """Whether some of them did not tell."""
         self._undo: list[tuple[str, Mapping[str, T]]] = []
+        self._asked_ms = 0
         self.form = StagedForm(subject.fields)
         self.fault = Notice(context.theme)
         self.fault.set("")
@@ -117,6 +119,19 @@ class StagedSettings(Panel, Generic[T]):
         """Ask the broker again; what is staged is dropped."""
         if self._name:
             self._query.ask(self._context.source.ask_broker(self._subject.ask(self._name)), self._take, self._failed)
+
+    def tend(self, now_ms: int) -> None:
+        """Ask again what a broker did not tell, every few seconds while it is looked at and nothing is staged.
+
+        Args:
+            now_ms: The clock of the figures.
+        """
+        is_whole = self._settings is not None and not self._lacks_some
+        if is_whole or self._query.waiting or self.form.changes or not self.isVisible():
+            self._asked_ms = now_ms
+        elif not 0 <= now_ms - self._asked_ms < AGAIN_MS:
+            self._asked_ms = now_ms
+            self.reload()
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -236,7 +251,7 @@ class StagedSettings(Panel, Generic[T]):
         ]
         effects = self._subject.effects(changes)
         if len(requests) > 1:
-            effects.append(tr("There are {count} brokers; they are asked one after the other.", count=len(requests)))
+            effects.append(tr("Brokers that are asked, one after the other: {count}", count=len(requests)))
         plan = ActionPlan(
             title=tr(self._subject.title, name=name),
             effects=effects,

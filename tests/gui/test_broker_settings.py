@@ -141,7 +141,7 @@ def test_settings_in_which_brokers_differ_are_made_one_and_taken_back_to_each_it
     view.detail.stage_button.click()  # the value of the first, for all
     assert view.staged_facts.pairs() == [("deleteWhen", "04 ≠ 06 → 04")]
     dialog = view.ask_change()
-    assert any("2 brokers" in label.text() for label in dialog.findChildren(type(view.detail.locked)))
+    assert any("one after the other: 2" in label.text() for label in dialog.findChildren(type(view.detail.locked)))
     dialog.go.click()
     assert ("ask_broker", (change_request({"deleteWhen": "04"}),)) in source.asked
     answer_with(source)  # they are alike now

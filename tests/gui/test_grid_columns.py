@@ -8,13 +8,18 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFontMetricsF
 
 from gui.main_window import layout
 from gui.theme.tokens import Density
+from gui.views.dead_letters.view import DeadLettersView
+from gui.views.delay.view import DelayView
+from gui.views.messages.view import MessagesView
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.topics.view import TopicsView
 from gui.widgets.column_presets import PRESETS_MAX
 from gui.widgets.grid_columns import FLEXIBLE_WIDTH_WANTED
+from gui.widgets.row_painter import CELL_PADDING, cell_font
 from tests.support.fake_source import FakeSource
 
 
@@ -73,6 +78,42 @@ def test_figures_that_do_not_fit_get_room_from_the_names(make_view, qtbot, figur
     view.model.set_rows(replace(row, lag_messages=1.0) for row in view.model.rows)
     grid.share_width()
     assert grid.view.columnWidth(lag) == grown, "rows do not jump"
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("page", "arguments", "where"),
+    [
+        (MessagesView, {"topic": "orders"}, (lambda view: view.grid, "stored")),
+        (DelayView, {"level": 4}, (lambda view: view.waiting.grid, "due")),
+        (DeadLettersView, {}, (lambda view: view.letter_grid, "died")),
+    ],
+    ids=["messages", "delay", "dead letters"],
+)
+def test_moments_of_another_day_are_whole(show_page, qtbot, page, arguments, where):
+    grid_of, key = where
+    source = FakeSource()
+    view = show_page(page, source)
+    view.open(arguments)
+    source.state = replace(source.state, taken_ms=source.state.taken_ms + DAY_MS)
+    view.state_changed(source.state)
+    grid = grid_of(view)
+    column = place(grid, key)
+    shown = grid.model.columns[column]
+    texts = [shown.text(row) for row in grid.model.rows]
+    assert texts
+    assert all("11-2" in text for text in texts)
+    needed = max(map(QFontMetricsF(cell_font(shown.kind)).horizontalAdvance, texts)) + 2 * CELL_PADDING
+    assert needed > shown.width, "a clock alone needs less"
+
+    def is_whole():
+        grid.view.grab()
+        return grid.view.columnWidth(column) >= needed
+
+    qtbot.waitUntil(is_whole)
+    assert grid.view._rows.cut == {}
 
 
 def test_a_figure_gets_no_room_that_names_need_or_that_the_user_took(make_view):

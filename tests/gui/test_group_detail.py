@@ -310,6 +310,26 @@ def test_over_a_read_only_connection_nothing_is_reset_or_deleted(make_view):
 # ---- snapshots ----
 
 
+def test_nothing_is_moved_while_a_part_of_the_offsets_is_missing(make_view, monkeypatch):
+    source = FakeSource()
+    answer = source.ask_broker
+    missing = "Not all brokers answered, and what they hold is missing here. b: no answer since 3 s: gone"
+
+    def standing(request):
+        partial_answer = replace(stats_of(270_000), notice=missing)
+        return FakePending(partial_answer) if request.code == RequestCode.GET_CONSUME_STATS else answer(request)
+
+    monkeypatch.setattr(source, "ask_broker", standing)
+    view = make_view(source)
+    dialog = reset(view, "latest")
+    accept(dialog)
+    assert "Nothing was changed" in dialog.error.text
+    assert "b: no answer since 3 s" in dialog.error.text
+    assert requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET) == []
+    assert view.snapshots.of("payment-settle") == []
+    dialog.reject()
+
+
 def test_where_the_group_stood_is_kept_before_and_put_back_after(make_view, window, monkeypatch):
     source = FakeSource()
     answer = source.ask_broker

@@ -42,6 +42,8 @@ LOST = (
     (Place("clients"), (rf".* {MISSING}",)),
     (Place("store"), (rf"- {A} \| .* \| yes \| .*", rf"- {B} \| .* \| no answer since <age>: cannot connect to .* \| .*")),
     (Place("messages", {"topic": "orders"}), (MISSING, HERE, "6 messages, newest first")),
+    (Place("broker_settings"), (MISSING, r"- messageDelayLevel \| .*")),
+    (Place("topic", {"topic": "orders", "tab": "settings"}), (MISSING,)),
 )
 """Where to look, and what is said there while the second broker is down: what is missing, and what is not."""
 

@@ -227,6 +227,8 @@ def test_the_tile_of_dead_letters_says_how_many_are_new(qapp, counts, fact, colo
 def test_tiles_say_what_their_number_is():
     state = fake_state()
     assert (out_text(state).value, out_text(state).unit) == ("1,931", "/s")
+    watched = replace(state, totals=state.totals | {"console_rate": 32.0})
+    assert (out_text(watched).value, out_text(watched).fact) == ("1,931", "and 32/s by this console")
     assert (latency_text(state).value, latency_text(state).unit, latency_text(state).fact) == ("4.2", "ms", "p50 0.31 ms")
     idle = replace(state, totals=state.totals | {"put_p50_ms": NAN, "put_p99_ms": NAN})
     assert (latency_text(idle).value, latency_text(idle).fact) == (UNKNOWN, "nothing put in the last 10 s")

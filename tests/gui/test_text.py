@@ -102,7 +102,14 @@ def test_unknown_is_a_dash_never_zero(form, value):
 def test_a_time_that_no_calendar_has_is_a_number(qtbot, utc):
     times = TimeZoneChoice(utc=utc)
     for at_ms in (1_795_227_302_640_000_000, (1 << 63) - 1, 253_402_300_800_000):
-        said = {times.clock(at_ms), times.seconds(at_ms), times.minutes(at_ms), times.full(at_ms), times.shown(at_ms, 0)}
+        said = {
+            times.clock(at_ms),
+            times.seconds(at_ms),
+            times.seconds_near(at_ms, 0),
+            times.minutes(at_ms),
+            times.full(at_ms),
+            times.shown(at_ms, 0),
+        }
         assert said == {f"{at_ms} ms"}
         assert times.name(at_ms).startswith("UTC")
     for at_ms in (None, float("nan"), -1):
@@ -115,6 +122,8 @@ def test_moments_follow_the_chosen_zone(qtbot):
     assert times.clock(1_795_227_302_640) == "02:15:02.640"
     assert times.minutes_near(1_795_227_302_640, 1_795_227_402_640) == "02:15"
     assert times.minutes_near(1_795_227_302_640, 1_795_327_302_640) == times.minutes(1_795_227_302_640)
+    near = [times.seconds_near(1_795_227_302_640, 1_795_227_302_640 + days * 86_400_000) for days in (0, 1, 365)]
+    assert near == ["02:15:02", "11-21 02:15:02", "2026-11-21 02:15:02"]
     assert times.full(1_795_227_302_640) == "2026-11-21 02:15:02.640"
     assert times.shown(1_795_227_302_640, 1_795_227_302_640) == "02:15:02.640"
     assert times.shown(1_795_227_302_640, 1_795_227_302_640 + 86_400_000) == "2026-11-21 02:15:02.640"

@@ -270,7 +270,7 @@ class BrokerSettingsView(PageView):
         ]
         if self._brokers:
             count = len(self._brokers)
-            effects.insert(1, tr("There are {count} brokers; they are asked one after the other.", count=count))
+            effects.insert(1, tr("Brokers that are asked, one after the other: {count}", count=count))
         return effects
 
     def _changed(self, keys: Sequence[str], old: Values, *, undo: bool) -> None:

@@ -172,6 +172,8 @@ class ConsumersView(PageView):
         self._show_group()
         self._show_texts()
         self.versions.tend()
+        if self._settings.made is not None:
+            self._settings.made.tend(state.taken_ms)
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:

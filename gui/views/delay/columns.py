@@ -78,7 +78,7 @@ def _overdue(row: LevelRow) -> State | None:
 def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRow]]:
     """Columns of waiting messages. ``now_ms`` is the broker's clock."""
     return [
-        Column("due", "Due at", lambda row: times.shown(row.due_ms, now_ms())[:-4], sort=lambda row: row.due_ms,
+        Column("due", "Due at", lambda row: times.seconds_near(row.due_ms, now_ms()), sort=lambda row: row.due_ms,
                state=lambda row: State.IDLE if row.is_cancelled else None,
                tip=lambda row: times.full(row.due_ms), width=78, whole=True),
         Column("in", "Due in", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=90),
@@ -86,7 +86,8 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
                                   size=bytes_text(row.body_bytes))),
         Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.MONO),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=72),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=72,
+               gives_way=1),
     ]  # fmt: skip
 
 

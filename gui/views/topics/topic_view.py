@@ -109,6 +109,8 @@ class TopicView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self.facts.tend(state.catalog, state.taken_ms)
+        if self._settings.made is not None:
+            self._settings.made.tend(state.taken_ms)
         self._show()
 
     def status_changed(self, status: SourceStatus) -> None:

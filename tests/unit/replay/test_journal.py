@@ -80,10 +80,10 @@ def test_a_message_without_an_answer_is_in_doubt(folder):
     with Journal(folder) as journal:
         journal.hand_on(range(2))
         journal.note([Result(0, item(0, 0), "unknown", {"maybeStored": True}), Result(1, item(1, 0), "failed")])
-        assert str(journal.progress) == "0 sent, 1 failed, 1 may have arrived"
+        assert str(journal.progress) == "0 sent, 1 failed, 1 without an answer may be there"
     with Journal(folder) as journal:
         assert [journal.is_in_doubt(0), journal.is_in_doubt(1)] == [True, False]
-        assert str(journal.progress) == "0 sent, 1 may have arrived"
+        assert str(journal.progress) == "0 sent, 1 without an answer may be there"
         journal.note([Result(0, item(0, 0), "sent", {"maybeTwice": True})])
         assert str(journal.progress) == "1 sent, 1 may be there twice"
 
