@@ -10,7 +10,7 @@ from gui.bridge.child_process import ChildEnd
 from gui.bridge.demo import DemoController, DemoPace
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, tr
-from monitoring.sources.base import ClusterSource, SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
 
 _PROGRESS = re.compile(
     r"(?P<seconds>\d+) s: sent (?P<sent>[\d,]+) \((?P<note>.*?)\); consumed (?P<consumed>.*?)"
@@ -35,6 +35,11 @@ def demo_refusal(source: ClusterSource) -> str:
     if not (ready.has_store and ready.runs_broker):
         return tr("the demo plays on an embedded broker only")
     return tr("this connection is read-only") if source.read_only else ""
+
+
+def may_offer_demo(source: ClusterSource) -> bool:
+    """Whether the demo can be played on a cluster once it runs: it is embedded, and more than looked at."""
+    return source.name == EMBEDDED_NAME and not source.read_only
 
 
 def play_demo(demo: DemoController, tasks: TaskList, source: ClusterSource, pace: DemoPace) -> None:

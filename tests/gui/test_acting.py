@@ -11,12 +11,16 @@ from gui.main_window.palette_entries import palette_entries
 from gui.views.broker_settings.view import BrokerSettingsView
 from gui.views.consumers.view import TABS, ConsumersView
 from gui.views.dead_letters.view import DeadLettersView
+from gui.views.delay.view import DelayView
 from gui.views.events.view import EventsView
 from gui.views.messages.message_view import MessageView
 from gui.views.messages.view import MessagesView
 from gui.views.overview.view import OverviewView
 from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
+from gui.views.transactions.view import TransactionsView
+from gui.widgets.data_grid import DataGrid
+from monitoring.sources.base import EMBEDDED_NAME
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource
 
@@ -149,3 +153,21 @@ def test_the_window_and_its_palette(qtbot, tmp_path, theme, source):
     action = frame.window.actions_known.get("topic.new")
     blocked = {entry.title: entry.blocked for entry in palette_entries("", frame.window)}
     assert action.blocked() == blocked["New topic"] == (REASON if source.read_only else "")
+
+
+@pytest.mark.parametrize(("name", "offer"), [(EMBEDDED_NAME, "Play a demo"), ("h:9876", "")])
+def test_the_demo_is_offered_where_it_plays_alone(show_page, monkeypatch, name, offer):
+    offered = []
+    monkeypatch.setattr(DataGrid, "set_empty", lambda _grid, text, action="", _run=None: offered.append((text, action)))
+    source = FakeSource()
+    source.name = name
+    delays = show_page(DelayView, source)
+    delays.waiting._set_empty("Nothing waits in this level.")
+    transactions = show_page(TransactionsView, source)
+    transactions._show_empty()
+    overview = show_page(OverviewView, source)
+    overview._tables.widget.retranslate()
+    last = dict(offered)
+    words = ("Nothing waits in this level.", "No topics yet.")
+    assert [last[text] for text in words] == [offer, offer]
+    assert [action for text, action in last.items() if text.startswith("No open transactions.")] == [offer]

@@ -15,6 +15,7 @@ from gui.broker_words import broker_text
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
+from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, short_count_text, span_text, tr
 from gui.theme.tokens import State
@@ -278,7 +279,8 @@ class WaitingPanel(Panel):
             self._set_empty(tr("Nothing waits in this level."))
 
     def _set_empty(self, text: str) -> None:
-        offer = "" if self._context.demo.is_running else tr("Play a demo")
+        may_play = may_offer_demo(self._context.source) and not self._context.demo.is_running
+        offer = tr("Play a demo") if may_play else ""
         self.grid.set_empty(text, offer, lambda: self._context.navigate("welcome"))
 
     def _show_range(self) -> None:

@@ -14,6 +14,7 @@ from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
+from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
@@ -204,7 +205,8 @@ class QueuePages(Panel):
         if self.topic:
             words = tr("Nothing is stored in {topic}.", topic=self.topic)
         else:
-            words = tr("No topics yet. Send a message or play the demo.")
+            may_play = may_offer_demo(self._source)
+            words = tr("No topics yet. Send a message or play the demo.") if may_play else tr("No topics yet.")
         may_send = not read_only_reason(self._source)
         self.grid.set_empty(words, tr("Send message…") if may_send else "", self.send_wanted.emit)
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topics import TopicRow, topic_rows
+from gui.operations.demo import may_offer_demo
 from gui.text import UNKNOWN, bytes_text, count_text, is_unknown, percent_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.overview.figures import busiest_topics, disk_share, own_groups, own_topics, total
@@ -113,7 +114,8 @@ class TablesPart(QWidget):
         self._broker_panel.set_title(tr("Broker"))
         for key, name in _METERS.items():
             self.meters[key].set_name(tr(name))
-        self.topic_grid.set_empty(tr("No topics yet."), tr("Play a demo"), self._play)
+        offer = tr("Play a demo") if may_offer_demo(self._context.source) else ""
+        self.topic_grid.set_empty(tr("No topics yet."), offer, self._play)
         self.group_grid.set_empty(tr("No group has consumed here yet."))
 
     def _line(self, name: str) -> Sequence[float]:

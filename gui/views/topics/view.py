@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from gui.models.favourites import FAVOURITES
 from gui.models.table import ColumnTableModel
 from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
+from gui.operations.demo import may_offer_demo
 from gui.operations.topic_facts import TopicFacts
 from gui.text import bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
@@ -300,7 +301,8 @@ class TopicsView(PageView):
     def _show_empty(self) -> None:
         # The broker's own topics fill the table from the first start on.
         rows = self.model.rows
-        nothing = tr("No topics yet. Create one or play the demo.")
+        may_play = may_offer_demo(self.context.source)
+        nothing = tr("No topics yet. Create one or play the demo.") if may_play else tr("No topics yet.")
         self.hint.set(nothing if rows and all(topic.is_system for topic in rows) else "", "", State.INFO)
         if self.model.rows and self.filter.is_active:
             self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)

@@ -27,6 +27,7 @@ from gui.models.transactions import (
     transaction_rows,
 )
 from gui.operations.decoding import ListMasks
+from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
@@ -504,7 +505,8 @@ class TransactionsView(PageView):
             self.grid.set_empty(tr("No transaction matches this filter."), tr("Show all"), self._show_all)
         elif self.filters.current == OPEN:
             words = tr("No open transactions. A half message stands here until its producer commits it or rolls it back.")
-            offer = "" if self.context.demo.is_running else tr("Play a demo")
+            may_play = may_offer_demo(self.context.source) and not self.context.demo.is_running
+            offer = tr("Play a demo") if may_play else ""
             self.grid.set_empty(words, offer, lambda: self.context.navigate("welcome"))
         elif self.filters.current == GIVEN_UP_KEY:
             words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic=GIVEN_UP_TOPIC)
