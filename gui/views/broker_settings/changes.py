@@ -52,10 +52,8 @@ def change_facts(settings: Mapping[str, Setting], changed: Values) -> list[tuple
     for broker, values in changed.items():
         for key, value in values.items():
             setting = settings.get(key)
-            if setting is None:
-                now = UNKNOWN
-            else:
-                now = value_text(key, setting.at(broker)) if broker else values_text(setting)
+            of_broker = value_text(key, setting.at(broker)) if setting is not None and broker else ""
+            now = of_broker or (UNKNOWN if setting is None else values_text(setting))
             facts.append((f"{key} ({broker})" if broker else key, diff_text(key, now, value)))
     return facts
 

@@ -363,7 +363,9 @@ class BrokerSettingsView(PageView):
         now = {setting.key: values_text(setting) for setting in self._settings}
         self.staged_panel.setVisible(bool(self._staged))
         self.staged_panel.set_title(tr("Staged"), tr("not changed yet"))
-        self.staged_facts.set_pairs([(key, diff_text(key, now.get(key, UNKNOWN), value)) for key, value in self._staged.items()])
+        self.staged_facts.set_pairs(
+            [(key, diff_text(key, now.get(key, UNKNOWN), value)) for key, value in self._staged.items()]
+        )
 
     def _show_selected(self) -> None:
         one = self.grid.selected_row
