@@ -30,7 +30,7 @@ class Step:
     """What one turn of a search brought.
 
     Attributes:
-        hits: In the order of the log.
+        hits: In the order of the log; of a cluster, those of each queue in its order.
         scanned: Messages looked at so far.
         total: About how many will have been looked at in the end.
         found: Hits so far.

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from broker_core.api import SearchHits
 from gui.models.messages import MessageRow
-
-Int64s = npt.NDArray[np.int64]
+from gui.models.stored_order import Int64s, StoredOrder
 
 _ROOM_MIN = 1_024
 _INT64_MAX = (1 << 63) - 1
@@ -125,6 +124,7 @@ class HitColumns:
         self.keys, self.unique_key = TextColumn(), TextColumn()
         self._is_ascending = True
         """Places in the log so far: a scan finds them in its order, which makes a place quick to find again."""
+        self._stored = StoredOrder()
 
     def __len__(self) -> int:
         return len(self.unique_key)
@@ -133,6 +133,12 @@ class HitColumns:
     def places(self) -> Int64s:
         """Physical offsets."""
         return self.numbers["physical_offset"].values
+
+    @property
+    def stored_order(self) -> Int64s | None:
+        """Numbers of the hits as they were stored (`StoredOrder`); None: as they came."""
+        self._stored.take_in(self.numbers["store_ms"].values, self.places)
+        return self._stored.numbers
 
     def append(self, hits: SearchHits) -> None:
         """Add what a turn of a search found."""
@@ -170,33 +176,47 @@ class HitColumns:
     def order(self, column: str) -> Callable[[], Int64s]:
         """A function that gives the numbers of all hits there are now, sorted by a column; for another thread.
 
+        What is alike stands as it was stored.
+
         Args:
             column: Name of a number, ``topic``, ``tag``, ``keys`` or ``unique_key``.
         """
+        stored = self.stored_order
         if column in ("keys", "unique_key"):
             texts: TextColumn = getattr(self, column)
             taken = texts.snapshot()
-            return lambda: _text_order(taken())
+            return lambda: _of_stored(stored, taken(), _text_order)
         if column in self.numbers:
             values = self.numbers[column].values.copy()
         else:
             names: NameColumn = getattr(self, column)
             values = names.ranks()
-        return lambda: np.argsort(values, kind="stable").astype(np.int64)
+        if stored is None:
+            return lambda: np.argsort(values, kind="stable").astype(np.int64)
+        return lambda: stored[np.argsort(values[stored], kind="stable")]
 
 
-def field_order(texts: TextColumn) -> Callable[[], Int64s]:
-    """A function that sorts the values of a field, for another thread: as numbers where all are numbers or missing."""
+def field_order(texts: TextColumn, stored: Int64s | None) -> Callable[[], Int64s]:
+    """A function that sorts the values of a field, for another thread: as numbers where all are numbers or missing.
+
+    Args:
+        texts: A value for each hit.
+        stored: Numbers of the hits as they were stored, for values that are alike; None: as they came.
+    """
     taken = texts.snapshot()
+    return lambda: _of_stored(stored, taken(), _value_order)
 
-    def order() -> Int64s:
-        values = taken()
-        try:
-            return _number_order(values)
-        except ValueError:
-            return _text_order(values)
 
-    return order
+def _of_stored(stored: Int64s | None, texts: list[bytes], order: Callable[[list[bytes]], Int64s]) -> Int64s:
+    """Texts in an order in which those that are alike stand as they were stored."""
+    return order(texts) if stored is None else stored[order([texts[number] for number in stored.tolist()])]
+
+
+def _value_order(values: list[bytes]) -> Int64s:
+    try:
+        return _number_order(values)
+    except ValueError:
+        return _text_order(values)
 
 
 def _number_order(values: list[bytes]) -> Int64s:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gui.models.hit_columns import Int64s
+from gui.models.stored_order import Int64s
 
 BARS_MAX = 90
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000

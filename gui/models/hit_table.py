@@ -1,5 +1,7 @@
 """`HitTableModel`: the hits of a search as rows, of which only those that are seen become objects.
 
+Rows stand as their messages were stored, in whatever order they come, or by a column; what comes is put in its place.
+
 Bodies and fields that hits do not have are asked for when their rows are painted: `wanted` tells of it.
 """
 
@@ -12,8 +14,9 @@ import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
 
 from broker_core.api import FieldValues, SearchHits
-from gui.models.hit_columns import HitColumns, Int64s
+from gui.models.hit_columns import HitColumns
 from gui.models.messages import MessageRow, masked_row
+from gui.models.stored_order import Int64s
 from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index, Section
 from gui.text import UNKNOWN
 from monitoring.payload.listed import MaskOf
@@ -27,7 +30,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
 
     Signals:
         wanted: A row is shown whose body and fields are not known; `take_wanted` gives them.
-        order_wanted: Another order is asked for; carries the key of the column, empty for the order of the log.
+        order_wanted: Another order is asked for; carries the key of the column, empty for the order in which they were stored.
     """
 
     wanted = Signal()
@@ -46,6 +49,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self.hits = HitColumns()
         self._order: Int64s | None = None
         """Numbers of the hits in the order of the view; those that came since follow. None: as they came."""
+        self._is_sorted = False
+        """Whether the order is that of a column."""
         self._positions: Int64s | None = None
         """The other way round, made when it is first wanted."""
         self._descending = False
@@ -75,31 +80,46 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     def _start_anew(self) -> None:
         self.hits, self._count, self._last = HitColumns(), 0, None
         self._order = self._positions = None
+        self._is_sorted = False
         self._known.clear()
         self._asked.clear()
         self._unread.clear()
 
-    def append(self, hits: SearchHits) -> None:
-        """Show more hits, behind those that are shown."""
-        if not hits.topic:
+    def append(self, *turns: SearchHits) -> None:
+        """Show more hits: where they belong, or behind the others while these are sorted by a column or held still."""
+        count = sum(len(hits.topic) for hits in turns)
+        if not count:
             return
-        self.beginInsertRows(NO_INDEX, self._count, self._count + len(hits.topic) - 1)
-        self.hits.append(hits)
+        self.beginInsertRows(NO_INDEX, self._count, self._count + count - 1)
+        for hits in turns:
+            self.hits.append(hits)
         self._count = len(self.hits)
         self.endInsertRows()
+        if not self._is_sorted and not self._frozen:
+            self._arrange(self.hits.stored_order)
         self.shown_changed.emit()
 
     def set_order(self, order: Int64s | None) -> None:
-        """Show the rows in another order; those that came since it was made follow."""
+        """Show the rows in another order, None: as they were stored; those that came since it was made follow."""
+        self._is_sorted = order is not None
+        if order is None:
+            order = self.hits.stored_order
+        elif self._descending:
+            order = order[::-1]
+        self._arrange(order)
+        self.shown_changed.emit()
+
+    def _arrange(self, order: Int64s | None) -> None:
+        if order is self._order:
+            return
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
         numbers = [self._number(index.row()) for index in before]
-        self._order = order if order is None or not self._descending else order[::-1]
+        self._order = order
         self._positions = None
         after = [self.index(self._shown_at(number), index.column()) for number, index in zip(numbers, before, strict=True)]
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
-        self.shown_changed.emit()
 
     def _number(self, position: int) -> int:
         order = self._order
@@ -216,7 +236,11 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         return self._shown_at(number) if 0 <= number < self._count else -1
 
     def set_order_frozen(self, frozen: bool) -> None:
-        """Rows stay where they are anyway; what comes later goes last."""
+        """What comes goes last while True, so that no row moves away from under the mouse."""
+        self._frozen = frozen
+        if not frozen and not self._is_sorted:
+            self._arrange(self.hits.stored_order)
+            self.shown_changed.emit()
 
     def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else self._count

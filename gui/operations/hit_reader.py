@@ -7,8 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import FieldValues, NetworkError, OrbitError
-from gui.models.hit_columns import Int64s, TextColumn, field_order
+from gui.models.hit_columns import TextColumn, field_order
 from gui.models.hit_table import HitTableModel
+from gui.models.stored_order import Int64s
 from gui.operations.queries import BackgroundCall, LatestQuery
 from monitoring.sources.base import ClusterSource
 
@@ -92,7 +93,7 @@ class HitReader(QObject):
     # ---- order ---------------------------------------------------------------------------------------------------------
 
     def sort(self, column: str) -> None:
-        """Show all hits there are by a column, empty: as they came. A field is read of all of them first."""
+        """Show all hits there are by a column, empty: as they were stored. A field is read of all of them first."""
         self._whole.cancel()
         self._order = None
         if not column:
@@ -110,7 +111,7 @@ class HitReader(QObject):
         field, texts = self._column
         places = self._model.hits.places[len(texts) : len(texts) + COLUMN_ROWS].tolist()
         if not places:
-            self._run(field_order(texts))
+            self._run(field_order(texts, self._model.hits.stored_order))
             return
         self.sorting.emit(len(texts) / len(self._model.hits))
         self._read_rest(field, places, {})

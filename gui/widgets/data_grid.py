@@ -7,7 +7,8 @@ Fixed row height, cells painted by one delegate, selection that follows the key 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -172,6 +173,11 @@ class GridView(QTableView):
         super().resizeEvent(event)
         self.resized.emit()
 
+    def take_room(self) -> None:
+        """Know how far one can scroll in the rows that there are now, which it else does in the next turn."""
+        self.executeDelayedItemsLayout()
+        self.updateGeometries()
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
         self._hover(self.indexAt(event.position().toPoint()).row())
@@ -333,6 +339,18 @@ class DataGrid(QWidget, Generic[R]):
             if key is not None:
                 return self.select_key(key)
         return False
+
+    @contextmanager
+    def held_in_place(self) -> Iterator[None]:
+        """Keep the rows that are seen where they are while others come; at its top a table shows what comes there."""
+        bar = self.view.verticalScrollBar()
+        top = self.view.rowAt(0) if bar.value() > 0 else -1
+        key = self.model.key_at(top)
+        yield
+        now = self.model.position_of(key) if key is not None else -1
+        if now > top:
+            self.view.take_room()
+            bar.setValue(bar.value() + (now - top) * self.view.verticalHeader().defaultSectionSize())
 
     def _select_position(self, position: int) -> None:
         flags = QItemSelectionModel.SelectionFlag

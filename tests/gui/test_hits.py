@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QObject, Qt
 
 from broker_core.api import FieldValues, NetworkError, SearchHits, WorkerError
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import KNOWN_ROWS_MAX, LOADING, HitTableModel
+from gui.models.stored_order import StoredOrder
 from gui.models.table import CELL_ROLE, Column
 from gui.operations import hit_reader
 from gui.operations.hit_reader import COLUMN_ROWS, HitReader
@@ -28,7 +30,7 @@ def hits_of(places, *, keys=None, **changes):
         "queue_id": [place % 4 for place in places],
         "queue_offset": [place // 4 for place in places],
         "physical_offset": list(places),
-        "store_ms": [1_795_227_302_640 - place for place in places],
+        "store_ms": [1_795_227_302_640 + place // 5 for place in places],
         "born_ms": [0] * count,
         "body_bytes": [place % 7 for place in places],
         "tag": [("A", "", "杭")[place % 3] for place in places],
@@ -76,30 +78,62 @@ def test_a_hit_is_found_by_its_place(shuffled):
 
 
 @pytest.mark.parametrize("column", ["store_ms", "topic", "tag", "keys", "queue_id", "body_bytes", "unique_key"])
-def test_order_is_that_of_plain_python_and_stable(column):
+def test_order_is_that_of_plain_python_and_what_is_alike_is_as_it_was_stored(column):
     columns = HitColumns()
     places = random.Random(7).sample(range(3_000), 700)
     keys = [random.Random(place).choice(("", "a", "a\0", "ab", "z", "杭州", "\U0001f600", "é")) for place in places]
     columns.append(hits_of(places, keys=keys))
     rows = [columns.row(number, "") for number in range(len(columns))]
-    expected = sorted(range(len(rows)), key=lambda number: getattr(rows[number], column))
+    expected = sorted(range(len(rows)), key=lambda number: (getattr(rows[number], column), *as_stored(rows[number])))
     assert columns.order(column)().tolist() == expected
+
+
+def as_stored(row):
+    return row.store_ms, row.physical_offset
+
+
+@pytest.mark.parametrize("in_order", [0, 3, 40])
+def test_stored_order_is_that_of_plain_python_in_whatever_turns_hits_come(in_order):
+    rng = random.Random(in_order)
+    # Places of two brokers: the second one's are beyond 2^56.
+    known = sorted((1_795_227_302_640 + place // 9, (place % 2 << 56) + place * 256) for place in rng.sample(range(2_000), 600))
+    first, rest = known[:in_order], known[in_order:]
+    rng.shuffle(rest)
+    came, order = [], StoredOrder()
+    for hits in (first, rest[:1], [], rest[1:90], rest[90:]):
+        came += hits
+        order.take_in(*np.array(came, dtype=np.int64).reshape(-1, 2).T)
+    assert order.numbers is not None
+    assert order.numbers.tolist() == sorted(range(len(came)), key=came.__getitem__)
+
+
+def test_nothing_is_kept_for_hits_that_come_as_they_were_stored():
+    order, places = StoredOrder(), np.arange(0, 4_000, 2, dtype=np.int64)
+    for end in (3, 3, 900, 2_000):
+        order.take_in(places[:end] // 10, places[:end])
+    assert order.numbers is None
 
 
 def test_fields_sort_as_numbers_where_all_are_numbers_else_as_text():
     numbers, words = TextColumn(), TextColumn()
     numbers.extend(["10", "9", "", "-1.5"])
     words.extend(["10", "9", "", "x"])
-    assert field_order(numbers)().tolist() == [3, 1, 0, 2]
-    assert field_order(words)().tolist() == [2, 0, 1, 3]
+    assert field_order(numbers, None)().tolist() == [3, 1, 0, 2]
+    assert field_order(words, None)().tolist() == [2, 0, 1, 3]
 
 
 def test_whole_numbers_of_any_length_sort_by_their_last_digit():
     numbers, huge = TextColumn(), TextColumn()
     numbers.extend(["1234567890123456789", "", "1234567890123456788", "9007199254740993", "9007199254740992", "-3"])
     huge.extend(["123456789012345678901234567890", "7", "", "1e30"])
-    assert field_order(numbers)().tolist() == [5, 4, 3, 2, 0, 1]
-    assert field_order(huge)().tolist() == [1, 0, 3, 2]
+    assert field_order(numbers, None)().tolist() == [5, 4, 3, 2, 0, 1]
+    assert field_order(huge, None)().tolist() == [1, 0, 3, 2]
+
+
+def test_fields_that_are_alike_sort_as_they_were_stored():
+    texts = TextColumn()
+    texts.extend(["b", "a", "b", "a", ""])
+    assert field_order(texts, np.array([4, 2, 3, 0, 1]))().tolist() == [4, 3, 1, 2, 0]
 
 
 # ---- rows ----
@@ -109,9 +143,12 @@ def test_the_model_is_sound_while_hits_come_and_are_sorted(model):
     hold_to_rules(model)
     model.append(hits_of(range(100)))
     model.set_order(model.hits.order("body_bytes")())
-    model.append(hits_of(range(100, 150)))
+    model.append(hits_of(range(150, 180)), hits_of(range(100, 150)))
     model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda _row: "")], ["prop.x"])
     model.set_order(None)
+    assert shown_places(model) == list(range(180))
+    model.append(hits_of([500, 200]))
+    model.append(hits_of([300]))
     model.clear()
     model.append(hits_of(range(3)))
     assert shown_places(model) == [0, 1, 2]
@@ -124,6 +161,48 @@ def test_hits_that_come_after_a_sort_follow(model):
     model.append(hits_of([4, 5]))
     assert shown_places(model) == [3, 2, 1, 4, 5]
     assert [model.position_of(place) for place in (3, 2, 1, 4, 5, 6)] == [0, 1, 2, 3, 4, -1]
+
+
+def test_hits_of_many_queues_stand_as_they_were_stored_and_the_selection_stays_with_its_hit(model):
+    hold_to_rules(model)
+    model.append(hits_of([30, 50, 10]))
+    selection = QItemSelectionModel(model)
+    flags = QItemSelectionModel.SelectionFlag
+    selection.select(model.index(1, 0), flags.ClearAndSelect | flags.Rows)
+    model.append(hits_of([40, 60]), hits_of([]), hits_of([20, 70]))
+    assert shown_places(model) == [10, 20, 30, 40, 50, 60, 70]
+    assert [model.position_of(place) for place in (10, 40, 70)] == [0, 3, 6]
+    assert [index.row() for index in selection.selectedRows()] == [2]
+    assert model.row_at(3).physical_offset == 40
+
+
+def test_no_row_moves_under_the_mouse_while_hits_come(model):
+    model.append(hits_of([30, 50]))
+    model.set_order_frozen(True)
+    model.append(hits_of([40]))
+    model.append(hits_of([10]))
+    assert shown_places(model) == [30, 50, 40, 10]
+    model.set_order_frozen(False)
+    assert shown_places(model) == [10, 30, 40, 50]
+    model.set_order_frozen(True)
+    model.append(hits_of([20]))
+    model.set_order(None)
+    assert shown_places(model) == [10, 20, 30, 40, 50], "a search that is over"
+
+
+def test_a_sort_shows_the_same_in_whatever_order_hits_came(model):
+    places = list(range(0, 90, 2))
+    shown = []
+    for seed in (1, 2):
+        model.clear()
+        random.Random(seed).shuffle(places)
+        model.append(hits_of(places))
+        for order in Qt.SortOrder:
+            model.sort(0, order)
+            for key in ("tag", "body_bytes"):
+                model.set_order(model.hits.order(key)())
+                shown.append(shown_places(model))
+    assert shown[:4] == shown[4:]
 
 
 def test_a_selection_stays_with_its_hit(model):
@@ -266,7 +345,7 @@ def test_a_sort_that_cannot_read_says_so_and_leaves_the_rows(qtbot, model, sourc
     reader.failed.connect(faults.append)
     reader.sorting.connect(shares.append)
     model.sort(model.columnCount() - 1)
-    assert (isinstance(faults[0], WorkerError), shares[-1], shown_places(model)) == (True, -1.0, [3, 1, 2])
+    assert (isinstance(faults[0], WorkerError), shares[-1], shown_places(model)) == (True, -1.0, [1, 2, 3])
     owner.deleteLater()
 
 
@@ -274,6 +353,6 @@ def test_a_sort_by_a_number_happens_beside_the_window(qtbot, model, source):
     owner = QObject()
     reader_of(source, model, owner)
     model.append(hits_of([3, 1, 2]))
-    model.sort(0, Qt.SortOrder.AscendingOrder)
-    qtbot.waitUntil(lambda: shown_places(model) == [3, 2, 1])  # stored in the opposite order
+    model.sort(0, Qt.SortOrder.DescendingOrder)
+    qtbot.waitUntil(lambda: shown_places(model) == [3, 2, 1])
     owner.deleteLater()

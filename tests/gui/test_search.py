@@ -274,6 +274,38 @@ def test_sorting_again_at_the_end_takes_in_what_came_last(qtbot, view, source):
     qtbot.waitUntil(lambda: [view.search.model.key_at(row) for row in range(3)] == [30, 20, 10])
 
 
+def test_hits_of_queues_that_answer_as_they_can_stand_as_they_were_stored(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn([30, 10, 50], scanned=400))
+    show_hits(qtbot, view, 3)
+    grid = view.search.grid
+    assert grid.selected_key == 10, "the first one"
+    grid.select_key(30)
+    answer(source, turn([40, 20], scanned=700, found=5))
+    show_hits(qtbot, view, 5)
+    assert [view.search.model.key_at(row) for row in range(5)] == [10, 20, 30, 40, 50]
+    assert [(row.physical_offset, grid.view.currentIndex().row()) for row in grid.selected_rows] == [(30, 2)]
+    view.search.model.set_order_frozen(True)  # the mouse is over the rows
+    answer(source, turn([5], scanned=1_000, found=6, is_over=True))
+    qtbot.waitUntil(lambda: [view.search.model.key_at(row) for row in range(6)] == [5, 10, 20, 30, 40, 50])
+    assert grid.selected_row.physical_offset == 30
+
+
+def test_rows_that_are_read_stay_where_they_are_while_hits_come_above_them(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn(range(1_000, 3_000, 10), scanned=400))
+    show_hits(qtbot, view, 200)
+    grid, bar = view.search.grid, view.search.grid.view.verticalScrollBar()
+    answer(source, turn(range(500, 510), scanned=500, found=210))
+    show_hits(qtbot, view, 210)
+    assert (bar.value(), view.search.model.key_at(grid.view.rowAt(0))) == (0, 500), "at the top those that come are seen"
+    bar.setValue(35 * grid.view.rowHeight(0) + 7)
+    top, y = view.search.model.key_at(grid.view.rowAt(0)), grid.view.rowViewportPosition(grid.view.rowAt(0))
+    answer(source, turn([*range(100), *range(2_001, 2_009)], scanned=1_000, found=318, is_over=True))
+    show_hits(qtbot, view, 318)
+    assert (view.search.model.key_at(grid.view.rowAt(0)), grid.view.rowViewportPosition(grid.view.rowAt(0))) == (top, y)
+
+
 def test_an_end_without_hits_says_so(view, source):
     begin(view, source)
     none = SearchHits(5, [], [], [], [], [], [], [], [], [], [], [], 1_000, 1_000, 0, is_over=True)

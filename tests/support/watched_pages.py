@@ -211,7 +211,17 @@ class WatchedPages:
     def see(self, place: Place, accepts: Accepts) -> Lines:
         """What one place says, as `tour` does it."""
         self.window.navigate(place.page_id, **place.arguments)
+        if "filter" in place.arguments:
+            self._choose_first_hit(place.arguments["filter"])
         return self.settled(place.name or place.page_id, self._page, accepts)
+
+    def _choose_first_hit(self, text: object) -> None:
+        """Of those that come first one is shown at once; which queues of a cluster answer first is chance."""
+        page = self._page()
+        assert isinstance(page, MessagesView)
+        run = page.search.run
+        self.until(lambda: run.text == text and run.is_over, "the search does not end")
+        page.search.grid.select_key(page.search.model.key_at(0))
 
     def _page(self) -> QWidget:
         page = self.window.area.current

@@ -84,7 +84,9 @@ class SearchStarted:
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
-    """What a moment of search brought: at most 511 heads in the order of the log, all lists with one item a message.
+    """What a moment of search brought: at most 511 heads, all lists with one item a message.
+
+    Those of a store are in the order of its log; of a cluster, in the order in which queues answered.
 
     ``scanned`` of about ``total`` messages were looked at so far, ``found`` passed. While ``is_over`` is False there is more
     to come; then it says whether everything was found (``reasons`` is empty), or why not.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.models.hit_columns import Int64s
 from gui.models.hit_histogram import HitHistogram
+from gui.models.stored_order import Int64s
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import TimeZoneChoice, duration_text, milliseconds_text, tr
 from gui.theme.manager import ThemeManager

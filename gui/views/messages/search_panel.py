@@ -251,8 +251,8 @@ class SearchPanel(QWidget):
     def _show_waiting(self) -> None:
         is_first = self.model.rowCount() == 0
         waiting, self._waiting = self._waiting, []
-        for hits in waiting:
-            self.model.append(hits)
+        with self.grid.held_in_place():
+            self.model.append(*waiting)
         self.hit_times.show_times(self.model.hits.numbers["store_ms"].values)
         self._names.add_tags(tag for hits in waiting for tag in self._masks.plain(hits.topic, hits.tag))
         if is_first and waiting:
@@ -263,8 +263,7 @@ class SearchPanel(QWidget):
         if self.run.is_over and self.run.state is not SearchState.NONE:
             self._show_timer.stop()
             self._show_waiting()
-            if self.model.sort_key:
-                self.reader.sort(self.model.sort_key)  # with those that came last
+            self.reader.sort(self.model.sort_key)  # with those that came last
         if isinstance(self.run.error, FilterError):
             self.bar.show_fault(self.run.error)
         self._show_empty()
