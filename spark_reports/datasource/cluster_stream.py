@@ -5,9 +5,10 @@
 Options are those of the batch read (without ``plan`` and ``offsets``), and ``begin``: ``oldest`` (the default) or ``newest``,
 which leaves out what is stored when the query starts for the first time; ``messages_per_batch`` (0: all that is new). Offsets
 are exact: a queue offset for each queue, kept in Spark's checkpoint; the same offsets give the same rows again. Queues that
-come later are read from their beginning. A broker that does not answer holds its own queues back and no others; if it goes in
-the midst of a batch, the batch fails and is read again. What was cleaned away unread is passed over; it is in the accounting
-rows where the columns for those are asked for.
+come later are read from their beginning. A broker that does not answer holds its own queues back and no others; a name server
+that is lost, or does not know the brokers yet, holds all of them back, but where it was never reached that is an error. If a
+broker goes in the midst of a batch and does not come back within ``retry_seconds``, the batch fails and is read again. What was
+cleaned away unread is passed over; it is in the accounting rows where the columns for those are asked for.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class ClusterStreamReader(DataSourceStreamReader):
         self._options = cluster_options_of(options)
         self._selection = selection_of(options)
         self._queues: dict[str, QueueSlice] = {}
+        self._was_reached = False
+        """Whether a name server has told of the topics before: then the address is right, and it will do so again."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
         """Where a new query begins, by queue.
@@ -75,12 +78,20 @@ class ClusterStreamReader(DataSourceStreamReader):
         return {name: queue.end for name, queue in self._queues.items()}
 
     def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
-        """Where each queue ends now, or where the batch is to end.
+        """Where each queue ends now, or where the batch is to end; ``start`` while no name server tells of the topics.
 
         Raises:
             ReportError: A queue ends before the place that it was read to.
+            NetworkError, UsageError: No name server was ever reached, or it never knew any of the topics.
         """
-        missing = self._look()
+        try:
+            # Who does not answer is asked again for the next batch: the queues of the others are not to wait for it.
+            missing = self._look(retry_seconds=0)
+        except (NetworkError, UsageError) as error:
+            if not self._was_reached:
+                raise
+            logger.warning("all queues wait: %s", error.message)
+            return start
         if missing:
             logger.warning("some queues wait: %s", missing)
         ends = {name: queue.end for name, queue in self._queues.items()}
@@ -114,11 +125,17 @@ class ClusterStreamReader(DataSourceStreamReader):
         schema = to_arrow_schema(self._schema, timezone="UTC")
         yield from read_partition(partition, self._selection, schema, strict=True)
 
-    def _look(self) -> str:
-        """Find out which queues there are; returns why some are missing, empty if none is."""
+    def _look(self, *, retry_seconds: float | None = None) -> str:
+        """Find out which queues there are; returns why some are missing, empty if none is.
+
+        Args:
+            retry_seconds: How long a broker that does not answer is asked again; None: as the options say.
+        """
         wanted = replace(wanted_of(self._selection), from_ms=None, to_ms=None, with_empty=True)
-        with QueueReader(self._options.name_servers, self._options.place, limits=self._options.limits) as reader:
+        limits = self._options.limits if retry_seconds is None else replace(self._options.limits, retry_seconds=retry_seconds)
+        with QueueReader(self._options.name_servers, self._options.place, limits=limits) as reader:
             found = reader.survey(wanted)
+        self._was_reached = True
         self._queues = {_name(queue): queue for queue in found.slices}
         return "; ".join(dict.fromkeys(one.reason for one in found.unknown))
 

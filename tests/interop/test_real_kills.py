@@ -27,14 +27,17 @@ from broker_core.worker.attached.settings import WatchSettings
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.snapshots import OffsetSnapshots
 from monitoring.admin.offsets import QueueMove
+from spark_reports.datasource.cluster_source import RocketMQClusterDataSource
 from spark_reports.datasource.cluster_stream import ClusterStreamReader
 from spark_reports.datasource.schema import ALL_COLUMNS
+from spark_reports.session import ReportSession, SparkOptions
 from tests.support.attached import asking, attached, sampled
 from tests.support.broker_process import CHECKOUT
 from tests.support.own_consumer import own_consumer
 from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import QUEUES, fill, numbers_of
 from tests.support.remoting_peer import eventually, eventually_answers
+from tests.support.streamed_topic import StreamedTopic
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -319,6 +322,37 @@ def test_a_streaming_read_has_every_row_once_over_a_kill(real):
                     restart(real)
         place = end
     assert sorted(numbers) == list(range(MESSAGES))
+
+
+@pytest.fixture(scope="module")
+def spark():
+    session = ReportSession(SparkOptions(master="local[2]", heap_bytes=1 << 29))
+    connected = session.connect()
+    connected.dataSource.register(RocketMQClusterDataSource)
+    yield connected
+    session.close()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("retry_seconds", ["170", "0"], ids=["waits", "fails"])
+def test_a_streaming_query_has_every_row_once_over_a_kill(real, spark, tmp_path, retry_seconds):
+    topic, more = f"Query{retry_seconds}", MESSAGES // 4
+    asyncio.run(fill(real.name_server, topic, MESSAGES, body=BODY))
+    # Some seconds of reading, in several batches, so that the kill meets one of them.
+    options = {"topics": json.dumps([topic]), "retry_seconds": retry_seconds, "messages_per_batch": "1000"}
+    query = StreamedTopic(spark, real.name_server, tmp_path, {**options, "messages_per_second": "500"})
+    with query:
+        query.until_rows(1)
+        restart(real)
+        asyncio.run(fill(real.name_server, topic, more, first=MESSAGES))
+        query.until_rows(MESSAGES + more)
+    assert query.numbers() == list(range(MESSAGES + more))
+    assert not query.failures or retry_seconds == "0", query.failures
+    # Once more from the checkpoint: what is new comes, and nothing else.
+    asyncio.run(fill(real.name_server, topic, 1, first=MESSAGES + more))
+    with query:
+        query.until_rows(MESSAGES + more + 1)
+    assert query.numbers() == list(range(MESSAGES + more + 1))
 
 
 def test_a_watch_records_the_loss_and_the_return(real, tmp_path):

@@ -17,6 +17,8 @@ from spark_reports.datasource.skipped import OUTSIDE_RANGE
 from spark_reports.datasource.source import read_ranges, read_sums
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
+from tests.support.client_thread import ClientThread
+from tests.support.fake_cluster import FakeBroker, FakeCluster
 
 QUEUES, MESSAGES_A_QUEUE = 3, 50
 OWN = ("store",)
@@ -218,6 +220,55 @@ def test_a_queue_that_ends_before_its_place_stops_the_stream(flow):
     reader = stream(flow)
     with pytest.raises(ReportError, match="1,000,000"):
         reader.latestOffset({f"flow {BROKER}:0": 1_000_000}, None)
+
+
+@pytest.fixture
+def lonely():
+    """A name server and its only broker, in memory."""
+    with ClientThread() as clients:
+        cluster = FakeCluster([FakeBroker(BROKER, {"flow": 2}, {"flow": 3})])
+        clients.call(cluster.__aenter__())
+        yield clients, cluster
+        clients.call(cluster.__aexit__())
+
+
+@pytest.mark.parametrize("loss", ["gone", "knows no broker", "knows other brokers only"])
+def test_a_stream_waits_while_its_name_server_is_lost(lonely, loss):
+    clients, cluster = lonely
+    reader = stream(cluster)
+    start = reader.initialOffset()
+    middle = reader.latestOffset(start, None)
+    assert sum(middle.values()) == 6
+    cluster.brokers[0].held["flow"] = 5
+    if loss == "gone":
+        clients.call(cluster.stop_name_server())
+    else:
+        cluster.hidden.add(BROKER)
+    if loss == "knows other brokers only":
+        cluster.brokers.append(FakeBroker("broker-b", {"other": 1}))
+        clients.call(cluster.brokers[1].start())
+    assert reader.latestOffset(middle, None) == middle
+    with pytest.raises((NetworkError, UsageError)):
+        stream(cluster).latestOffset(middle, None)  # another process, for which the address may be a wrong one
+    if loss == "gone":
+        clients.call(cluster.start_name_server())
+    cluster.hidden.clear()
+    assert sum(reader.latestOffset(middle, None).values()) == 10
+
+
+def test_a_broker_that_is_down_does_not_hold_up_the_queues_of_others(lonely):
+    clients, cluster = lonely
+    cluster.brokers.append(FakeBroker("broker-b", {"flow": 1}, {"flow": 1}))
+    clients.call(cluster.brokers[1].start())
+    reader = stream(cluster, retry_seconds="1e9")
+    start = reader.latestOffset(reader.initialOffset(), None)
+    cluster.brokers[0].held["flow"] = 4
+    clients.call(cluster.brokers[1].stop())
+    end = reader.latestOffset(start, None)
+    assert {name: end[name] - start[name] for name in end} == {
+        f"flow {BROKER}:0": 1, f"flow {BROKER}:1": 1, "flow broker-b:0": 0,
+    }  # fmt: skip
+    clients.call(cluster.brokers[1].start())
 
 
 def test_a_stream_never_skips_what_it_can_read_later(flow):
