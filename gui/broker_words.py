@@ -38,6 +38,8 @@ _TEXTS = KnownTexts(
     ),
     "no master for {seconds} s: slave {address} is read, nobody knows how far behind, and takes no messages or changes",
     "no master for {seconds} s: {reason}",
+    "unknown to the name server for {seconds} s: clients do not find it until it registers there again",
+    "unknown to the name server for {seconds} s: {reason}",
     "{reason}; for {seconds} s",
     "{reason} (and {count} more)",
     "topics and groups: {reason}",

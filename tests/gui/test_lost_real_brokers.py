@@ -1,4 +1,5 @@
-"""The real window on two brokers of RocketMQ, 4.9.4 and 5.3.3, of which one is killed, and on one that refuses its key.
+"""The real window on two brokers of RocketMQ, 4.9.4 and 5.3.3, of which one is killed, on one that refuses its key, and without
+a name server.
 
 Marked, as they need Java and Maven; `test_lost_brokers` looks at every page, over brokers in memory.
 """
@@ -6,16 +7,24 @@ Marked, as they need Java and Maven; `test_lost_brokers` looks at every page, ov
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from broker_core.client.admin import AdminClient
+from broker_core.client.instance import ClientSecurity
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.remoting.signature import Credentials
 from gui.connections import ATTACHED, Cluster
 from gui.garbage import GarbageTurns
+from gui.main_window.secret_file import FILE_NAME, SecretFile
 from tests.support.client_thread import ClientThread
-from tests.support.real_accounts import ACCOUNTS
+from tests.support.real_accounts import ACCOUNTS, ANN, RealAccount
 from tests.support.real_broker import RealBroker
 from tests.support.real_peer import running_peer
 from tests.support.real_traffic import fill
@@ -26,6 +35,10 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_800)]
 A, B = "broker-a", "broker-b"
 SENT = 40
 MESSAGES, QUEUES = Place("messages", {"topic": "T"}), Place("topic", {"topic": "T", "tab": "queues"})
+SEARCH = Place("messages", {"filter": 'topic = "T"'})
+
+
+T = TypeVar("T")
 
 
 class Scene:
@@ -41,6 +54,12 @@ class Scene:
         banner = self.watched.window.banner
         return banner.text if banner.isVisible() else ""
 
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What clients do beside the window, which runs meanwhile."""
+        doing = self.clients.begin(work)
+        self.watched.until(doing.done, "the clients are not done")
+        return doing.result()
+
     def unsaid(self, place: Place, patterns: Sequence[str]) -> list[str]:
         """What a page does not say, however long one waits."""
 
@@ -50,7 +69,7 @@ class Scene:
         return missing(self.watched.see(place, lambda _name, said: not missing(said)))
 
 
-MakeScene = Callable[[str], Scene]
+MakeScene = Callable[..., Scene]
 
 
 @pytest.fixture
@@ -65,8 +84,12 @@ def make_scene(qapp: QApplication, home: Path) -> Iterator[MakeScene]:
     opened: list[WatchedPages] = []
     with ClientThread() as clients, GarbageTurns():
 
-        def make(name_server: str) -> Scene:
-            opened.append(WatchedPages(qapp, home, Cluster(ATTACHED, name_server, title="Real")))
+        def make(name_server: str, keys: Credentials | None = None) -> Scene:
+            signer = "" if keys is None else keys.access_key
+            opened.append(WatchedPages(qapp, home, Cluster(ATTACHED, name_server, title="Real", access_key=signer)))
+            if keys is not None:
+                # As the dialog does, before the window asks for it.
+                SecretFile(home / FILE_NAME).keep(name_server, {keys.access_key: keys.secret_key})
             return Scene(clients, opened[0])
 
         yield make
@@ -94,9 +117,7 @@ def test_a_broker_that_is_killed_is_marked_and_comes_back(make_scene: MakeScene,
             watched.start()
             watched.until(lambda: set(watched.source.state.catalog.brokers) == {A, B}, "not both are registered")
             for number, broker in enumerate((A, B)):
-                sending = scene.clients.begin(fill(first.name_server, "T", SENT, broker=broker, first=number * SENT))
-                watched.until(sending.done, "the messages are not sent")
-                sending.result()
+                scene.run(fill(first.name_server, "T", SENT, broker=broker, first=number * SENT))
             watched.until(lambda: kept(watched) == 2 * SENT, "the messages are not known")
             second.stop(kill=True)
             told = rf"A part of the cluster is missing\. {B}: no answer since [\d,]+ s: .+"
@@ -124,3 +145,93 @@ def test_a_broker_that_lets_nobody_in_is_told_with_its_reason(make_scene: MakeSc
         row = rf"- {A} \| <address> \| — \| 0 \| .*NO_PERMISSION.*; for <age> \|"
         assert scene.unsaid(Place("store"), (row,)) == []
         assert scene.watched.console.errors.count == 0
+
+
+async def started_producer(name_server: str, topic: str) -> Producer:
+    """One that has been to the topic's broker."""
+    producer = Producer(name_server)
+    await producer.start()
+    await producer.queues(topic)
+    return producer
+
+
+async def is_known(broker: RealBroker) -> bool:
+    """Whether the name server knows the broker."""
+    async with AdminClient(broker.name_server) as admin:
+        return broker.address in (await admin.master_addresses()).values()
+
+
+def age_of(banner: str) -> int:
+    """For how many seconds something is missing."""
+    found = re.search(r"(?:since|for) ([\d,]+) s", banner)
+    return int(found[1].replace(",", "")) if found else -1
+
+
+REFUSALS = {"4.9.4": "[Cc]heck signature failed", "5.3.3": "[Cc]heck signature failed"}
+"""What a broker says of a key whose secret is wrong."""
+
+
+@pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
+def test_a_wrong_key_is_told_and_the_window_is_let_in_as_soon_as_it_is_right(
+    make_scene: MakeScene, home: Path, version: str
+) -> None:
+    account = RealAccount(version, home / "a")
+    with running_peer(version, home / "a", **account.settings) as broker:
+        broker.until_registered()
+        scene = make_scene(broker.name_server, Credentials(ANN, "guessed-secret"))
+        watched = scene.watched
+        right = ClientSecurity(credentials=scene.run(account.give(broker, "right-secret")))
+        scene.run(fill(broker.name_server, "T", SENT, security=right))
+        watched.start()
+        told = rf"A part of the cluster is missing\. {A}: .*{REFUSALS[version]}.*; for [\d,]+ s"
+        watched.until(lambda: re.fullmatch(told, scene.banner), "it is not told")
+        first = age_of(scene.banner)
+        watched.until(lambda: age_of(scene.banner) > first, "its age stands still")
+        assert scene.unsaid(Place("store"), (rf"- {A} \| .* \| .*{REFUSALS[version]}.*; for <age> \|.*",)) == []
+        assert kept(watched) == -1
+        scene.run(account.give(broker, "guessed-secret"))
+        watched.until(lambda: not scene.banner, "it is still told")
+        watched.until(lambda: kept(watched) == SENT, "what it holds is not counted")
+        assert scene.unsaid(MESSAGES, (f"{SENT} messages, newest first",)) == []
+        assert watched.console.errors.count == 0
+
+
+@pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
+def test_a_name_server_that_goes_and_returns_is_marked_and_the_brokers_are_shown(
+    make_scene: MakeScene, home: Path, version: str
+) -> None:
+    settings = {"autoCreateTopicEnable": "true", "flushDiskType": "SYNC_FLUSH"}
+    with running_peer(version, home / "a", **settings) as broker:
+        broker.until_registered()
+        scene = make_scene(broker.name_server)
+        watched = scene.watched
+        scene.run(fill(broker.name_server, "T", SENT))
+        watched.start()
+        watched.until(lambda: kept(watched) == SENT, "the messages are not known")
+        sender = scene.run(started_producer(broker.name_server, "T"))
+        broker.stop_name_server()
+        lost = r"A part of the cluster is missing\. name server: cannot connect to .*; for [\d,]+ s"
+        watched.until(lambda: re.fullmatch(lost, scene.banner), "it is not told")
+        first = age_of(scene.banner)
+        watched.until(lambda: age_of(scene.banner) > first, "its age stands still")
+        # Who knows its broker goes on, and so does the window.
+        scene.run(sender.send_batch([Message("T", b"x")] * SENT, queue=MessageQueue("T", A, 0)))
+        watched.until(lambda: kept(watched) == 2 * SENT, "the broker is not followed")
+        assert scene.unsaid(QUEUES, (rf"4 queues, {2 * SENT} kept, .*",)) == []
+        assert scene.unsaid(MESSAGES, (f"{2 * SENT} messages, newest first",)) == []
+        broker.start_name_server()
+        said: list[str] = []
+
+        def nothing_is_told() -> bool:
+            said.append(scene.banner)
+            return not said[-1]
+
+        watched.until(nothing_is_told, "it is still told")
+        assert scene.run(is_known(broker)), "clients do not find it, and nobody says so"
+        unknown = rf"A part of the cluster is missing\. {A}: unknown to the name server for [\d,]+ s: .*"
+        assert [banner for banner in said[:-1] if not re.fullmatch(f"{lost}|{unknown}", banner)] == []
+        assert scene.unsaid(SEARCH, (rf"{2 * SENT} of {2 * SENT} messages, {2 * SENT} hits",)) == []
+        scene.run(fill(broker.name_server, "T", SENT))
+        watched.until(lambda: kept(watched) == 3 * SENT, "what is sent anew is not counted")
+        scene.run(sender.close())
+        assert watched.console.errors.count == 0

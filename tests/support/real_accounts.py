@@ -1,13 +1,21 @@
-"""Settings of a real 5.x that asks for accounts of its own (ACL 2.0), with one that may do everything.
+"""Real brokers that ask for accounts: settings of a 5.x with one of its own (ACL 2.0), and an account whose secret changes.
 
-Source: spec remoting §7.1.
+Source: spec remoting §2.6.6, §7.1.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from broker_core.client.admin import AdminClient
+from broker_core.client.instance import ClientSecurity
+from broker_core.errors import RemoteError
+from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.signature import Credentials
+from tests.support.real_broker import RealBroker
+from tests.support.remoting_peer import eventually_answers
 
 SUPER = Credentials("rocketmq", "super-secret")
 _PROVIDERS = "org.apache.rocketmq.auth"
@@ -22,3 +30,54 @@ ACCOUNTS = {
     "initAuthenticationUser": json.dumps({"username": SUPER.access_key, "password": SUPER.secret_key}),
     "innerClientAuthenticationCredentials": json.dumps({"accessKey": SUPER.access_key, "secretKey": SUPER.secret_key}),
 }
+
+ANN = "annabell"
+"""Names and secrets of ACL 1.0 have seven characters or more."""
+CREATE_USER, UPDATE_USER = 3001, 3002
+_KNOWN_SECONDS = 120.0
+
+
+class RealAccount:
+    """An account that may do everything, of a broker that runs: a file that 4.x watches (ACL 1.0), a user of 5.x (ACL 2.0).
+
+    Args:
+        version: Of the broker.
+        folder: Of the broker, which need not run yet.
+    """
+
+    def __init__(self, version: str, folder: Path) -> None:
+        self._file = folder / "home" / "conf" / "acl" / f"{ANN}.yml" if version.startswith("4.") else None
+        self.settings = ACCOUNTS if self._file is None else {"autoCreateTopicEnable": "true", "aclEnable": "true"}
+        """Of the broker."""
+        self._exists = False
+
+    async def give(self, broker: RealBroker, secret: str) -> Credentials:
+        """Let in who signs with this secret from now on; returns when the broker does so."""
+        if self._file is None:
+            await self._tell(broker, secret)
+        else:
+            written = self._file.with_suffix(".new")
+            account = {"accessKey": ANN, "secretKey": secret, "admin": True}
+            written.write_text(json.dumps({"accounts": [account]}), "utf-8")  # JSON is YAML
+            written.replace(self._file)
+        self._exists = True
+        credentials = Credentials(ANN, secret)
+
+        async def is_let_in() -> bool:
+            async with AdminClient(broker.name_server, security=ClientSecurity(credentials=credentials)) as admin:
+                try:
+                    await admin._instance.call(broker.address, RemotingCommand(RequestCode.GET_BROKER_RUNTIME_INFO))
+                except RemoteError:
+                    return False
+            return True
+
+        await eventually_answers(is_let_in, _KNOWN_SECONDS)
+        return credentials
+
+    async def _tell(self, broker: RealBroker, secret: str) -> None:
+        user = {"username": ANN, "password": secret, "userType": "Super", "userStatus": "enable"}
+        command = RemotingCommand(
+            UPDATE_USER if self._exists else CREATE_USER, {"username": ANN}, body=json.dumps(user).encode()
+        )
+        async with AdminClient(broker.name_server, security=ClientSecurity(credentials=SUPER)) as admin:
+            await admin._instance.call(broker.address, command)

@@ -60,6 +60,9 @@ class RealBroker:
             "PEER_PORT": str(broker),
             "PEER_HEAP": "384m",
         }
+        self._name_server_again: subprocess.Popen[bytes] | None = None
+        self._name_server_line: list[str] = []
+        self._name_server_environment: dict[str, str] = {}
 
     @property
     def store(self) -> Path:
@@ -103,6 +106,39 @@ class RealBroker:
         files = [self.folder / f"{name}.pid" for name in ("broker", "namesrv")]
         processes = [int(path.read_text()) for path in files if path.exists()]
         assert self._run("kill" if kill else "stop", str(self.folder)).returncode == 0
+        self._until_ended(processes)
+        if self._name_server_again is not None:
+            self._name_server_again.wait(_ENDED_SECONDS)
+            self._name_server_again = None
+
+    def stop_name_server(self) -> None:
+        """End its name server alone, by force; the broker goes on."""
+        running = psutil.Process(int(self._name_server_file.read_text()))
+        self._name_server_line, self._name_server_environment = running.cmdline(), running.environ()
+        running.kill()
+        self._until_ended([running.pid])
+
+    def start_name_server(self) -> None:
+        """Start the name server again that `stop_name_server` ended; it knows nobody until brokers register again."""
+        with (self.folder / "namesrv.log").open("ab") as log:
+            self._name_server_again = subprocess.Popen(
+                self._name_server_line, env=self._name_server_environment, stdout=log, stderr=log, start_new_session=True
+            )
+        self._name_server_file.write_text(str(self._name_server_again.pid))
+        host, _colon, port = self.name_server.rpartition(":")
+        deadline = time.monotonic() + _REGISTERED_SECONDS
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5):
+                return
+            assert self._name_server_again.poll() is None, f"the name server of RocketMQ {self.version} does not start"
+            assert time.monotonic() < deadline, f"the name server of RocketMQ {self.version} does not listen"
+            time.sleep(0.05)
+
+    @property
+    def _name_server_file(self) -> Path:
+        return self.folder / "namesrv.pid"
+
+    def _until_ended(self, processes: list[int]) -> None:
         deadline = time.monotonic() + _ENDED_SECONDS
         while any(map(_runs, processes)):
             assert time.monotonic() < deadline, f"RocketMQ {self.version} does not end"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker_core.client.admin import AdminClient
+from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.message.record import decode_record
@@ -15,10 +16,17 @@ QUEUES = 4
 
 
 async def fill(
-    name_server: str, topic: str, count: int, *, broker: str = "broker-a", first: int = 0, body: bytes = b""
+    name_server: str,
+    topic: str,
+    count: int,
+    *,
+    broker: str = "broker-a",
+    first: int = 0,
+    body: bytes = b"",
+    security: ClientSecurity | None = None,
 ) -> None:
     """Send messages that begin with their numbers, 50 to each of four queues in turn; makes the topic."""
-    async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+    async with AdminClient(name_server, security=security) as admin, Producer(name_server, security=security) as producer:
         await admin.create_topic(topic, queues=QUEUES)
 
         async def is_routed() -> bool:

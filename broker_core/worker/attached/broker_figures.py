@@ -58,6 +58,8 @@ class BrokerFigures:
     lost_ms: int = 0
     no_master_ms: int = 0
     """Since when it has none, in ms since the epoch; 0 while it has one."""
+    unregistered_ms: int = 0
+    """Since when the name server does not know it, in ms since the epoch; 0 while it does."""
     master_log_end: int = -1
     """End of the commit log as its master told last; -1: none did."""
     slave_lags: dict[str, int] = field(default_factory=dict)
@@ -105,6 +107,13 @@ class BrokerFigures:
         behind = f"{lag:,} bytes behind what the master told last" if lag >= 0 else "nobody knows how far behind"
         seconds = max(now_ms - self.no_master_ms, 0) // 1000
         return f"no master for {seconds:,} s: slave {self.place.address} is read, {behind}, and takes no messages or changes"
+
+    def fault_unregistered(self, now_ms: int) -> str:
+        """What it means that the name server does not know it now; empty while it does."""
+        if not self.unregistered_ms:
+            return ""
+        seconds = max(now_ms - self.unregistered_ms, 0) // 1000
+        return f"unknown to the name server for {seconds:,} s: clients do not find it until it registers there again"
 
 
 def used_queues(queues: dict[int, QueueOffsets]) -> frozenset[int]:

@@ -104,6 +104,14 @@ class ClusterFigures:
         elif before is not None and before.address != place.address:
             self._tell("master_back", f"Broker {place.name} has another master now, at {place.address}", place.name)
 
+    def take_registered(self, names: AbstractSet[str]) -> None:
+        """Which brokers the name server knows now; one that started anew learns them within half a minute."""
+        for name, of in self.brokers.items():
+            if name in names:
+                of.unregistered_ms = 0
+            elif not of.unregistered_ms:
+                of.unregistered_ms = self._clock()
+
     def take_slave(self, broker: str, address: str, log_end: int | None) -> None:
         """End of the commit log of a slave; None where it does not tell."""
         of = self.of(broker)
@@ -323,7 +331,13 @@ class ClusterFigures:
         if of.is_lost:
             return f"no answer since {self._seconds_since(of.lost_ms):,} s: {of.fault}"
         fault = f"{of.fault}; for {self._seconds_since(of.fault_ms):,} s" if of.fault else ""
-        return ". ".join(filter(None, (of.fault_without_master(self._clock()), fault)))
+        now_ms = self._clock()
+        return ". ".join(filter(None, (of.fault_without_master(now_ms), of.fault_unregistered(now_ms), fault)))
+
+    @property
+    def any_unregistered(self) -> bool:
+        """Whether a broker answers that the name server does not know."""
+        return any(of.unregistered_ms and not of.is_lost for of in self.brokers.values())
 
     def brokers_of_topics(self) -> dict[str, set[str]]:
         """Topic → brokers that have it, also those that are lost now."""

@@ -129,6 +129,7 @@ class Sampling:
         found = await self._link.find_brokers()
         for place in self._link.brokers.values():
             self._figures.take_place(place)
+        self._figures.take_registered({broker.name for broker in found})
         self._figures.cluster_names.update(broker.cluster for broker in self._link.brokers.values() if broker.cluster)
         return found
 
@@ -139,6 +140,8 @@ class Sampling:
             try:
                 await self._find_brokers()
                 self._figures.name_server_state("")
+                if self._figures.any_unregistered:
+                    pause_ms = settings.retry_ms
             except (NetworkError, RemoteError, CodecError) as error:
                 self._figures.name_server_state(error.message)
                 pause_ms = settings.retry_ms

@@ -255,6 +255,25 @@ def test_a_broker_that_the_name_server_forgot_is_missing_from_a_search():
     asyncio.run(scenario())
 
 
+def test_a_broker_that_the_name_server_forgot_is_told_until_it_registers_again():
+    async def scenario():
+        async with scene() as (cluster, watched, _queries):
+            watched.sampling.start()
+            cluster.hidden = {"b"}
+            await eventually(lambda: set(watched.figures.faults()) == {"b"})
+            told = r"unknown to the name server for \d+ s: clients do not find it until it registers there again"
+            assert re.fullmatch(told, watched.figures.faults()["b"])
+            cluster.brokers[1].held["orders"] = 9
+            await eventually(lambda: watched.figures.of("b").offsets["orders"][0].max_offset == 9)  # it is watched all the same
+            cluster.hidden = set()
+            await eventually(lambda: not watched.figures.faults())
+            await cluster.brokers[1].stop()
+            cluster.hidden = {"b"}
+            await eventually(lambda: watched.figures.faults().get("b", "").startswith("no answer since "))
+
+    asyncio.run(scenario())
+
+
 def test_a_slave_that_stands_in_is_read_and_acting_waits_for_a_master():
     async def scenario():
         async with scene() as (cluster, watched, queries):
