@@ -121,6 +121,8 @@ class Collector:
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
         if unknown[~places.group_is_system].any():
             totals["lag_messages"] = float("nan")
+        if snapshot.faults and not places.catalog.topics:
+            totals["dead_letters"] = float("nan")  # as in `ClusterState.is_blank`
         return ClusterState(
             catalog=places.catalog,
             taken_ms=taken_ms,

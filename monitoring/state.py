@@ -65,6 +65,11 @@ class ClusterState:
     """None where the source does not tell."""
 
     @property
+    def is_blank(self) -> bool:
+        """Whether no broker has told its topics and groups yet: that none are listed says nothing."""
+        return bool(self.faults) and not self.catalog.topics and not self.catalog.groups
+
+    @property
     def is_from_outside(self) -> bool:
         """Whether these are figures of an attached cluster, of which less can be known."""
         return bool(self.catalog.brokers)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -83,16 +84,28 @@ def broker(name: str) -> FakeBroker:
 
 
 @pytest.fixture
-def scene(qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("STATE", "DATA", "CONFIG", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    return tmp_path
+
+
+@pytest.fixture
+def scene(qapp: QApplication, home: Path) -> Iterator[Scene]:
+    with scene_of(qapp, home, [broker(A), broker(B)]) as made:
+        made.watched.until(lambda: kept(made.watched) == 12, "the messages are not known")
+        yield made
+
+
+@contextmanager
+def scene_of(qapp: QApplication, home: Path, brokers: list[FakeBroker]) -> Iterator[Scene]:
+    """A window on these brokers."""
     with ClientThread() as clients, GarbageTurns():
-        cluster = FakeCluster([broker(A), broker(B)])
+        cluster = FakeCluster(brokers)
         clients.call(cluster.__aenter__())
-        watched = WatchedPages(qapp, tmp_path, Cluster(ATTACHED, cluster.name_server, title="Two"))
+        watched = WatchedPages(qapp, home, Cluster(ATTACHED, cluster.name_server, title="Two"))
         try:
             watched.start()
-            watched.until(lambda: kept(watched) == 12, "the messages are not known")
             yield Scene(clients, cluster, watched)
         finally:
             watched.close(clients)
@@ -179,3 +192,35 @@ def test_without_its_name_server_a_window_shows_the_brokers_and_says_what_is_mis
     scene.clients.call(scene.cluster.start_name_server())
     watched.until(lambda: not scene.banner, "it is still told")
     assert watched.console.errors.count == 0
+
+
+BLANK = (
+    (
+        Place("overview"),
+        ("No broker has told its topics.", "No broker has told its groups.", r"\[picture: Dead letters: — *\]"),
+    ),
+    (Place("topics"), ("No broker has told its topics.",)),
+    (Place("consumers"), ("No broker has told its groups.",)),
+    (Place("messages"), ("No broker has told its topics.",)),
+)
+"""What is said while the brokers let nobody in, and have not done so before."""
+
+
+def test_brokers_that_never_let_anybody_in_are_not_said_to_have_nothing(qapp: QApplication, home: Path) -> None:
+    brokers = [broker(A), broker(B)]
+    for one in brokers:
+        one.answer_all(refused)
+    with scene_of(qapp, home, brokers) as scene:
+        watched = scene.watched
+        watched.until(lambda: {A, B} <= set(re.findall(r"broker-[ab]", scene.banner)), "they are not told")
+        for place, patterns in BLANK:
+            said = watched.see(place, lambda _name, said, patterns=patterns: not missing(said, patterns))
+            assert missing(said, patterns) == [], place
+            assert [
+                line for line in said if re.search(r"No topics yet|No group has|\b0 (topics|groups|yours|clients)", line)
+            ] == [], place
+        for one in brokers:
+            one.answers = {}
+        watched.until(lambda: not scene.banner, "it is still told")
+        watched.until(lambda: kept(watched) == 12, "the messages are not known")
+        assert watched.console.errors.count == 0

@@ -490,11 +490,14 @@ class ConsumersView(PageView):
         return max(0, group.members) if group is not None else 0
 
     def _show_texts(self) -> None:
-        words = tr("Filter {count} groups", count=count_text(len(self.groups.rows)))
+        is_blank = self._state is not None and self._state.is_blank
+        words = tr("Filter {count} groups", count=count_text(math.nan if is_blank else len(self.groups.rows)))
         self.search.setPlaceholderText(words)
         self.search.setAccessibleName(words)
         if self.groups.rows:
             self.group_grid.set_empty(tr("No group matches this filter."), tr("Show all"), self.search.clear)
+        elif is_blank:
+            self.group_grid.set_empty(tr("No broker has told its groups."))
         else:
             text = tr("No group has consumed here yet.")
             self.group_grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))

@@ -15,6 +15,7 @@ from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
+from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.resend import show_rejected
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.widgets.basic import IconButton, label, row
@@ -147,7 +148,7 @@ class ResendSide(Panel):
         self.send_wanted.emit(len(self._letters))
 
     def _show(self) -> None:
-        count, fault, order = len(self._letters), self.fault, self.order
+        count, fault, order = len(self._letters), read_only_reason(self._source) or self.fault, self.order
         self.set_title(tr("Resend {count} messages", count=count_text(count)), self._letters[0].group if count else "")
         self.topic.setVisible(order.target is Target.OTHER)
         self.changes.setText(self._changes_words(order))

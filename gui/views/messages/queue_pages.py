@@ -84,6 +84,8 @@ class QueuePages(Panel):
     def take_state(self, state: ClusterState) -> None:
         """Know what the broker has; the page itself stays as it was read."""
         self._state = state
+        if not self.topic:
+            self._show_empty()
         end = end_of_topic(state, self.topic, self.queue)
         if self._page_query.waiting:
             return
@@ -204,6 +206,8 @@ class QueuePages(Panel):
     def _show_empty(self) -> None:
         if self.topic:
             words = tr("Nothing is stored in {topic}.", topic=self.topic)
+        elif self._state is not None and self._state.is_blank:
+            words = tr("No broker has told its topics.")
         else:
             may_play = may_offer_demo(self._source)
             words = tr("No topics yet. Send a message or play the demo.") if may_play else tr("No topics yet.")

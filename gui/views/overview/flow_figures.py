@@ -26,7 +26,7 @@ class MessageFlow:
     sent_rate: float
     producers: float
     normal_rate: float
-    topics_written: int
+    topics_written: float
     delayed_rate: float
     delayed_pending: float
     late_p99_ms: float
@@ -39,7 +39,7 @@ class MessageFlow:
     rollback_rate: float
     ready_messages: float
     oldest_ms: float
-    groups_online: int
+    groups_online: float
     groups: int
     consumers: float
     got_rate: float
@@ -83,13 +83,13 @@ def message_flow(state: ClusterState) -> MessageFlow:
         rollback_rate=total(state, "transaction_rollback_rate"),
         ready_messages=total(state, "lag_messages"),
         oldest_ms=max(_known(behind.tolist()), default=NAN),
-        groups_online=int(np.count_nonzero(state.group_members[groups] > 0)),
+        groups_online=NAN if state.is_blank else float(np.count_nonzero(state.group_members[groups] > 0)),
         groups=len(groups),
-        consumers=total(state, "consumers"),
+        consumers=NAN if state.is_blank else total(state, "consumers"),
         got_rate=total(state, "got_rate"),
         retry_rate=retry_rate,
         retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(RETRY_PREFIX)))),
-        dead_messages=float(kept.sum()) if (kept >= 0).all() else NAN,
+        dead_messages=float(kept.sum()) if (kept >= 0).all() and not state.is_blank else NAN,
         dead_groups=int(np.count_nonzero(kept > 0)),
     )
 
@@ -107,19 +107,22 @@ class _TopicRates:
         self._known = np.bincount(topic[known], minlength=count)[:count] > 0
         # Of a broker that counts what is put, a queue without a rate is one that nobody has written to.
         self._nothing = NAN if math.isnan(total(state, "put_rate")) else 0.0
+        self._without_topics = NAN if state.is_blank else 0.0
         own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
         self.own = self._sum(own)
-        self.own_written = int(np.count_nonzero(self._rates[own] > 0))
+        self.own_written = NAN if state.is_blank else float(np.count_nonzero(self._rates[own] > 0))
 
     def rows(self, accepts: Callable[[str], bool]) -> list[int]:
         return [row for row, name in enumerate(self._names) if accepts(name)]
 
     def of(self, accepts: Callable[[str], bool]) -> float:
-        """Rate of the topics of certain names: 0 where there are none, NaN where nothing is known of them."""
+        """Rate of the topics of certain names: 0 where there are none, NaN where nothing is known of them, or of any."""
         return self._sum(self.rows(accepts))
 
     def _sum(self, rows: list[int]) -> float:
-        return float(self._rates[rows].sum()) if not rows or self._known[rows].any() else self._nothing
+        if not rows:
+            return self._without_topics
+        return float(self._rates[rows].sum()) if self._known[rows].any() else self._nothing
 
 
 def _pending(state: ClusterState) -> float:

@@ -50,7 +50,7 @@ def _producers(flow: MessageFlow) -> FlowCard:
 
 
 def _kinds(flow: MessageFlow) -> tuple[FlowCard, ...]:
-    topics = tr("{count} topics", count=flow.topics_written)
+    topics = tr("{count} topics", count=count_text(flow.topics_written))
     late = milliseconds_text(flow.late_p99_ms)
     checks = count_text(flow.half_in_check)
     return (
@@ -72,7 +72,7 @@ def _waiting(flow: MessageFlow) -> tuple[FlowCard, ...]:
 
 
 def _consumers(flow: MessageFlow) -> FlowCard:
-    groups = tr("{count} groups", count=flow.groups_online)
+    groups = tr("{count} groups", count=count_text(flow.groups_online))
     return FlowCard(CONSUMERS, tr("Consumers"), groups, _clients_text(flow.consumers), FlowRole.NORMAL)
 
 

@@ -98,8 +98,10 @@ class TablesPart(QWidget):
         limits = self._context.alerts.lag_limits
         self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
         self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))
-        self._all_topics.setText(tr("All {count} topics", count=len(own_topics(state))))
-        self._all_groups.setText(tr("All {count} groups", count=len(own_groups(state))))
+        counts = (math.nan, math.nan) if state.is_blank else (len(own_topics(state)), len(own_groups(state)))
+        self._all_topics.setText(tr("All {count} topics", count=count_text(counts[0])))
+        self._all_groups.setText(tr("All {count} groups", count=count_text(counts[1])))
+        self._show_empty(is_blank=state.is_blank)
         self._show_meters(state)
 
     def show_status(self, status: SourceStatus) -> None:
@@ -114,9 +116,17 @@ class TablesPart(QWidget):
         self._broker_panel.set_title(tr("Broker"))
         for key, name in _METERS.items():
             self.meters[key].set_name(tr(name))
-        offer = tr("Play a demo") if may_offer_demo(self._context.source) else ""
-        self.topic_grid.set_empty(tr("No topics yet."), offer, self._play)
-        self.group_grid.set_empty(tr("No group has consumed here yet."))
+        state = self._context.source.state
+        self._show_empty(is_blank=state is not None and state.is_blank)
+
+    def _show_empty(self, *, is_blank: bool) -> None:
+        if is_blank:
+            self.topic_grid.set_empty(tr("No broker has told its topics."))
+            self.group_grid.set_empty(tr("No broker has told its groups."))
+        else:
+            offer = tr("Play a demo") if may_offer_demo(self._context.source) else ""
+            self.topic_grid.set_empty(tr("No topics yet."), offer, self._play)
+            self.group_grid.set_empty(tr("No group has consumed here yet."))
 
     def _line(self, name: str) -> Sequence[float]:
         state = self._context.source.state

@@ -6,6 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
+from gui.broker_words import broker_text
 from gui.error_words import error_line
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines

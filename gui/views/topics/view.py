@@ -111,10 +111,10 @@ class TopicsView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
-        self.filter.is_known = True
+        self.filter.is_known = not state.is_blank
         rows = topic_rows(state, limits=self.context.alerts.lag_limits)
         self.model.set_rows(rows)
-        self.header.set_facts(self._facts(rows, state))
+        self.header.set_facts("" if state.is_blank else self._facts(rows, state))
         self.filter.write_counts()
         self._show_empty()
         self.grid.select_first()
@@ -306,6 +306,8 @@ class TopicsView(PageView):
         self.hint.set(nothing if rows and all(topic.is_system for topic in rows) else "", "", State.INFO)
         if self.model.rows and self.filter.is_active:
             self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)
+        elif self._state is not None and self._state.is_blank:
+            self.grid.set_empty(tr("No broker has told its topics."))
         else:
             may_act = not read_only_reason(self.context.source)
             self.grid.set_empty(nothing, tr("New topic") if may_act else "", self._new_clicked)
@@ -314,7 +316,8 @@ class TopicsView(PageView):
         shown = self.model.shown_rows
         known = [topic.lag_messages for topic in shown if not math.isnan(topic.lag_messages)]
         lag = count_text(sum(known) if known else None)
-        self.foot.setText(tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(len(shown)), lag=lag))
+        count = math.nan if self._state is not None and self._state.is_blank else len(shown)
+        self.foot.setText(tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(count), lag=lag))
 
     def _show_selected(self) -> None:
         self.detail.show_topic(self.grid.selected_row, self._state)
