@@ -33,6 +33,7 @@ KILLS = pytest.mark.parametrize("kill", [True, False], ids=["killed", "ended"])
 def real(request, tmp_path):
     broker = RealBroker(request.param, tmp_path / "real", {"autoCreateTopicEnable": "true", "flushDiskType": "SYNC_FLUSH"})
     broker.start()
+    broker.until_registered()
     yield broker
     broker.stop()
 
@@ -71,8 +72,9 @@ def test_an_export_whose_reader_is_slow_has_every_message_once(real, kill):
         # It pulls no faster than it is read, so it stands in the midst of the queues.
         rows = [json.loads(export.stdout.readline()) for _number in range(MESSAGES // 4)]
         restart(real, kill=kill)
-        rest, told = export.communicate()
-    rows += [json.loads(line) for line in rest.splitlines()]
+        # Not by `communicate`, which leaves out what was read ahead of the last line.
+        rest, told = export.stdout.readlines(), export.stderr.read()
+    rows += [json.loads(line) for line in rest]
     assert told.splitlines()[-1] == f"complete: {MESSAGES:,} hits in {MESSAGES:,} messages"
     assert len({(row["queueId"], row["queueOffset"]) for row in rows}) == len(rows) == MESSAGES
 
