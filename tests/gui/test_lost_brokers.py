@@ -31,7 +31,7 @@ LOST = (
     (Place("topics", {"topic": "orders"}), (r"- 0 \| 0 \| 3 \| 3 \| .*", r"- 10000 \| — \| — \| — \| — \| —")),
     (
         Place("topic", {"topic": "orders", "tab": "queues"}),
-        (r"4 queues, — kept, .*", r"- 1 \| 0 \| 3 \| 3 \| .*", r"- 10001( \| —){10}"),
+        (r"4 queues, — kept, .*", r"- 1 \| 0 \| 3 \| 3 \| .*", r"- 10001( \| —){11}"),
     ),
     (
         Place("consumers", {"group": "g", "tab": "lag"}),
