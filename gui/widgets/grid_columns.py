@@ -119,15 +119,16 @@ class GridColumns(QObject):
         """
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         flexible = [column for column in shown if not self._width_of(column)]
-        # Where other columns would give way to it, names keep what they want.
+        # Where other columns would give way to it, names keep what they want; a moment that is cut tells less than any of them.
+        least = FLEXIBLE_WIDTH_MIN * len(flexible)
         has_order = any(column.gives_way for column in shown)
-        kept = sum((column.wants or FLEXIBLE_WIDTH_WANTED) if has_order else FLEXIBLE_WIDTH_MIN for column in flexible)
-        spare = self._view.viewport().width() - sum(map(self._width_of, shown)) - kept
+        kept = sum(column.wants or FLEXIBLE_WIDTH_WANTED for column in flexible) if has_order else least
+        room = self._view.viewport().width() - sum(map(self._width_of, shown))
         for column in shown:
-            by = min(wanted.get(column.key, 0) - self._width_of(column), spare)
+            by = min(wanted.get(column.key, 0) - self._width_of(column), room - (least if column.whole else kept))
             if by > 0 and column.width and column.key not in self._widths:
                 self._grown[column.key] = self._width_of(column) + by
-                spare -= by
+                room -= by
         self.share()
 
     def _width_of(self, column: Column[Any]) -> int:

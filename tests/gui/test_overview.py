@@ -422,10 +422,10 @@ def test_the_backlog_says_where_it_goes(make_view):
     assert make_view(FakeSource()).backlog.subtitle.startswith("shrinking by ")
 
 
-def test_a_crosshair_stands_on_both_charts(make_view):
+def test_a_crosshair_stands_on_both_charts(make_view, qtbot):
     view = make_view(FakeSource())
     at_s = view.context.source.state.taken_ms / 1_000 - 60
-    assert view.backlog.isVisible(), "it comes a turn later by itself, at once where it is asked for"
+    qtbot.waitUntil(view.backlog.isVisible)  # it comes a turn later
     view.throughput.chart.hovered.emit(at_s)
     assert view.backlog.chart._crosshair.isVisible()
     assert view.backlog.chart._crosshair.value() == at_s

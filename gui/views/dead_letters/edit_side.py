@@ -59,7 +59,7 @@ class EditSide(Panel):
         for box in self.keeps.values():
             box.setChecked(True)
             box.toggled.connect(lambda _on: self._edited())
-        theme.changed.connect(lambda _tokens: self._show_preview())
+        theme.changed.connect(self._theme_changed)  # a method: Qt lets it go with the side
         self.retranslate()
 
     @property
@@ -144,6 +144,9 @@ class EditSide(Panel):
         is_warning = is_lost or fixed or broken
         set_role(self.effect, "notice" if is_warning else "info")
         self.effect.set(title, "", State.WARNING if is_warning else State.INFO)
+
+    def _theme_changed(self, _tokens: object) -> None:
+        self._show_preview()
 
     def _show_preview(self) -> None:
         patch = self.patch
