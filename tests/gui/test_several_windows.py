@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import UsageError
 from gui.app import Console, WindowOptions, first_cluster
@@ -113,7 +114,7 @@ def test_the_switcher_opens_windows_beside_this_one(make_frame, theme, opened, m
     assert [action.text() for action in menu.actions() if action.text()] == ["Stage", "Prod", "Connect to a cluster…"]
     menu.actions()[1].trigger()
     assert opened == [(PROD, "")]
-    monkeypatch.setattr(menus.QGuiApplication, "keyboardModifiers", lambda: Qt.KeyboardModifier.ControlModifier)
+    monkeypatch.setattr(QGuiApplication, "keyboardModifiers", lambda: Qt.KeyboardModifier.ControlModifier)
     switcher = menus.cluster_menu(clusters, "", frame.window.actions_known, theme, frame.window)
     switcher.actions()[1].trigger()
     assert opened == [(PROD, ""), (STAGE, "")]
