@@ -335,7 +335,7 @@ def test_a_transaction_without_records_says_so(make_view, source):
     view.grid.select_key(12)
 
     assert view.detail.line.entries == ()
-    assert "no longer has the records" in view.detail.fault.text()
+    assert "no longer has the records" in view.detail.fault.text
     assert "No producer of stock-tx" in view.detail.notice.text
 
 
