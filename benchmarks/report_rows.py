@@ -20,7 +20,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -149,6 +149,23 @@ def head_of(plan: ReadPlan, byte_count: int) -> ReadPlan:
     return ReadPlan(tuple(kept))
 
 
+def timed(
+    ways: Mapping[str, Callable[[], int]], turns: int
+) -> tuple[dict[str, int], dict[str, list[float]], dict[str, list[float]]]:
+    """Take each way in turn: its groups, and its seconds by the clock and of processors in each turn but the first."""
+    wall: dict[str, list[float]] = {name: [] for name in ways}
+    work: dict[str, list[float]] = {name: [] for name in ways}
+    groups: dict[str, int] = {}
+    for turn in range(turns + 1):  # the first warms up
+        for name, way in ways.items():
+            began, worked = time.perf_counter(), processor_seconds()
+            groups[name] = way()
+            if turn:
+                wall[name].append(time.perf_counter() - began)
+                work[name].append(processor_seconds() - worked)
+    return groups, wall, work
+
+
 def main() -> None:
     """Measure and print."""
     messages = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
@@ -195,16 +212,7 @@ def main() -> None:
         } | {
             f"{part} {way}": by_tuples(way, head) for way in TUPLES for part, head in zip(("some", "more"), heads, strict=True)
         }
-        wall: dict[str, list[float]] = {name: [] for name in ways}
-        work: dict[str, list[float]] = {name: [] for name in ways}
-        groups: dict[str, int] = {}
-        for turn in range(turns + 1):  # the first warms up
-            for name, way in ways.items():
-                began, worked = time.perf_counter(), processor_seconds()
-                groups[name] = way()
-                if turn:
-                    wall[name].append(time.perf_counter() - began)
-                    work[name].append(processor_seconds() - worked)
+        groups, wall, work = timed(ways, turns)
         session.close()
         assert groups["store"] == groups["store, workers"] == groups["store, rows"] == groups["parquet"]
         assert groups["more rows"] == groups["more columns"] > groups["some rows"]

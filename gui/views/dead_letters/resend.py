@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -67,21 +67,7 @@ def resend_dialog(
         progress.follow(resend, len(letters))
         return resend
 
-    count = count_text(len(letters))
-    title = tr("Resend 1 dead letter") if len(letters) == 1 else tr("Resend {count} dead letters", count=count)
-    plan = ActionPlan(
-        title=title,
-        effects=[
-            tr("New copies are sent; the dead letters stay as proof. Each copy carries the id of its dead letter."),
-            tr("In the original topic all its groups get them again; otherwise this group alone."),
-        ],
-        verb=title,
-        start=start,
-        facts=[(tr("Group"), letters[0].group), (tr("Original topics"), _origins(letters)), *_asked(letters, order)],
-        warning=tr("{count} do not say where they came from", count=count_text(without_origin)) if without_origin else "",
-        refusal=read_only_reason(source),
-    )
-    dialog = ActionDialog(plan, theme, parent)
+    dialog = ActionDialog(_plan(letters, order, start, without_origin, read_only_reason(source)), theme, parent)
     dialog.extra.addWidget(target)
     target.choose(order.target.value)
 
@@ -105,6 +91,25 @@ def resend_dialog(
 
     query.ask(source.list_members(letters[0].group), known, not_known)
     return dialog
+
+
+def _plan(
+    letters: Sequence[DeadLetter], order: ResendOrder, start: Callable[[], PacedResend], without_origin: int, refusal: str
+) -> ActionPlan:
+    count = count_text(len(letters))
+    title = tr("Resend 1 dead letter") if len(letters) == 1 else tr("Resend {count} dead letters", count=count)
+    return ActionPlan(
+        title=title,
+        effects=[
+            tr("New copies are sent; the dead letters stay as proof. Each copy carries the id of its dead letter."),
+            tr("In the original topic all its groups get them again; otherwise this group alone."),
+        ],
+        verb=title,
+        start=start,
+        facts=[(tr("Group"), letters[0].group), (tr("Original topics"), _origins(letters)), *_asked(letters, order)],
+        warning=tr("{count} do not say where they came from", count=count_text(without_origin)) if without_origin else "",
+        refusal=refusal,
+    )
 
 
 class ResendProgress(QWidget):
