@@ -215,7 +215,7 @@ def _prepare(arguments: argparse.Namespace) -> int:
         cancellation.watch_parent()
     if arguments.low_priority:
         _give_way()
-    print("Preparing Java's classes for reports; this takes about a minute.", flush=True)
+    print("Preparing Java's classes for reports; this takes a minute or two.", flush=True)
     try:
         archive = prepare_classes(cache_folder(), arguments.java_home, cancellation)
     except KeyboardInterrupt as error:

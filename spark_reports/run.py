@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
+from spark_reports.collecting import AT_ONCE, collect
 from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.log_files import require_store
@@ -132,7 +133,7 @@ def run_report(
             gathered = _gather(kept, run, progress, cancellation, cluster)
             cancellation.check()
             return _write(run, gathered, progress, browser, cancellation)
-    with _session(run.spark, cancellation) as session:
+    with own_session(run.spark, cancellation) as session:
         gathered = _gather(session, run, progress, cancellation, cluster)
         cancellation.check()
     closing = threading.Thread(
@@ -152,7 +153,7 @@ def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellat
         OrbitError, Interrupt: As `run_report`.
     """
     assert run.parquet is not None
-    with _session(run.spark, cancellation) as session:
+    with own_session(run.spark, cancellation) as session:
         progress.begin("java")
         spark = session.begin()
         cancellation.install()
@@ -173,7 +174,7 @@ def _explained(session: Session) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _session(options: SparkOptions, cancellation: Cancellation) -> Iterator[Session]:
+def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[Session]:
     """A session that is ended at once if the block fails; the caller closes it if not."""
     session = open_session(options)
     cancellation.on_request(session.kill)
@@ -331,7 +332,7 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     if progress and session and not by_this_process:
         watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows)
     with watched or contextlib.nullcontext():
-        tables = {name: query.toArrow() for name, query in queries.items()}
+        tables = collect(queries, AT_ONCE if by_this_process else 1)
     reading.spark.catalog.clearCache()
     return Found(tables, reading.parameters)
 

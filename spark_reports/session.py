@@ -244,6 +244,8 @@ def settings(options: SparkOptions, folder: Path) -> dict[str, str]:
 SESSION_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Else each step of a query asks Java twice or three times more, to say in an error which line of Python it came from.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.python.filterPushdown.enabled": "true",
 }
 """What every session needs, whoever started it."""
