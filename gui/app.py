@@ -8,21 +8,18 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer, Signal
+from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
-from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import default_store, read_saved, with_saved
 from gui.connection_secrets import KeyStore, SecretStore, system_key_store
@@ -46,6 +43,8 @@ from gui.theme.tokens import Density, State
 if TYPE_CHECKING:
     from broker_core.api import OrbitError
     from gui.bridge.demo import DemoController
+    from gui.bridge.end_signals import EndSignals
+    from gui.bridge.instance import WindowDoor
     from gui.bridge.worker_process import WorkerProcess
     from gui.operations.preparation import ReportPreparation
     from gui.operations.reports import ReportRunner
@@ -88,7 +87,7 @@ def run_window(options: WindowOptions) -> int:
     Raises:
         UsageError: The connection to show is not one that is kept.
     """
-    if options.single and reach_window(first_cluster(options).place, options.link):
+    if options.single and _is_open(options):
         return 0
     set_scale(options.settings_file)
     application = make_application()
@@ -98,6 +97,13 @@ def run_window(options: WindowOptions) -> int:
     console.window.show()
     with GarbageTurns():
         return application.exec()
+
+
+def _is_open(options: WindowOptions) -> bool:
+    """Whether a window on the same cluster is open, and was brought to the front."""
+    from gui.bridge.instance import reach_window  # noqa: PLC0415  brings sockets, which the frame does without
+
+    return reach_window(first_cluster(options).place, options.link)
 
 
 def _with_kept(options: WindowOptions) -> WorkerOptions:
@@ -184,7 +190,7 @@ class Console(QObject):
         self.window.first_painted.connect(self.begin)
         self.window.closing.connect(self.end)
         self.window.settings_written.connect(self._follow_kept)
-        self._signals = _Signals(self)
+        self._signals: EndSignals | None = None
         self.errors = _Errors(self.window)
 
     def _services(self) -> WindowServices:
@@ -264,10 +270,18 @@ class Console(QObject):
         """Start the worker and open the pages; comes by itself after the first paint."""
         if not self._begun and not self._ending:
             self._begun = True
+            self._listen_to_signals()
             # A connection says how it is reached before its worker is made. The key store may let it wait for its user, who may
             # have gone on to another cluster by then.
             first = self._shown
             self.secrets.details(first, {}, partial(self._begin_with, first), partial(self._begin_without, first))
+
+    def _listen_to_signals(self) -> None:
+        """Close the window where the program is asked to end; before the first paint there is nothing to end in order."""
+        from gui.bridge.end_signals import EndSignals  # noqa: PLC0415  as in _is_open
+
+        self._signals = EndSignals(self)
+        self._signals.arrived.connect(self.window.close)
 
     def _begin_with(self, first: Cluster, details: str) -> None:
         if not self._ending and self._shown == first and self.window.backend is None:
@@ -414,6 +428,8 @@ class Console(QObject):
         if self._door is not None:
             self._door.close()
             self._door = None
+        from gui.bridge.instance import WindowDoor  # noqa: PLC0415  as in _is_open
+
         self._door = WindowDoor(cluster.place, self)
         self._door.asked.connect(self.window.open_link)
 
@@ -519,42 +535,10 @@ class Console(QObject):
 
     def _quit(self) -> None:
         self.settings.sync()
-        self._signals.close()
+        if self._signals is not None:
+            self._signals.close()
         self.errors.close()
         self._application.quit()
-
-
-class _Signals(QObject):
-    """Closes the window on SIGINT and SIGTERM; the signal wakes Qt's loop through a socket."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self._console = console
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, self._arrived) for number in (signal.SIGINT, signal.SIGTERM)}
-        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._wake)
-
-    def close(self) -> None:
-        """Leave signals as they were."""
-        if self._reader.fileno() < 0:
-            return
-        self._notifier.setEnabled(False)
-        signal.set_wakeup_fd(-1)
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._reader.close()
-        self._writer.close()
-
-    def _arrived(self, _number: int, _frame: FrameType | None) -> None:
-        """Nothing to do here: the byte on the socket brings the loop to `_wake`."""
-
-    def _wake(self) -> None:
-        self._reader.recv(64)
-        self._console.window.close()
 
 
 class _Errors(QObject):

@@ -5,7 +5,6 @@ Knows no Qt widgets, so that commands read it too. Holds no secret: see `gui.con
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -108,6 +107,8 @@ def own_group(kept_under: str) -> str:
     """Where settings keep what belongs to one attached cluster alone; empty for none, as embedded brokers share theirs."""
     if not kept_under:
         return ""
+    import hashlib  # noqa: PLC0415  brings OpenSSL, which a window on its own store begins without
+
     return f"connections/{hashlib.sha256(kept_under.encode()).hexdigest()[:_PLACE_DIGITS]}/"
 
 

@@ -41,7 +41,8 @@ class DetachedWindow(QWidget):
         self.page = page
         self._plain_key = plain_key
         self._returning = False
-        room = PageRoom(theme)
+        room = PageRoom()
+        room.dress(theme)
         self._stack = room.stack
         self._stack.addWidget(page)
         self.veil = Veil(theme, self._stack)

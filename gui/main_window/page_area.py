@@ -111,8 +111,8 @@ class PageArea(QWidget):
         # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
         self.plus = IconButton(theme, "plus", role="tab-button", on_click=self.new_tab_asked.emit)
-        self._room = PageRoom(theme)
-        self._stack = self._room.stack
+        self.room = PageRoom()
+        self._stack = self.room.stack
         self.veil = Veil(theme, self._stack)
         self._build()
         self._write()
@@ -137,7 +137,7 @@ class PageArea(QWidget):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
         lines.addWidget(strip)
-        lines.addWidget(self._room, 1)
+        lines.addWidget(self.room, 1)
 
     @property
     def pages(self) -> Sequence[PageView]:

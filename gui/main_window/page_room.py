@@ -12,7 +12,7 @@ from gui.theme.manager import ThemeManager
 class PageRoom(QScrollArea):
     """Scrolls only where the window is smaller than the page in front may be: on a small screen, or at a large scale."""
 
-    def __init__(self, theme: ThemeManager) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setFrameShape(QFrame.Shape.NoFrame)
         # Pages have stops of their own, and are brought into sight with them.
@@ -20,6 +20,9 @@ class PageRoom(QScrollArea):
         self.setWidgetResizable(True)
         self.stack = QStackedWidget()
         self.setWidget(_Holder(self.stack))
+
+    def dress(self, theme: ThemeManager) -> None:
+        """Give what is seen of it beside its pages the look of a theme; the first frame of a window goes without."""
         for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
             theme.dress(bar)
 

@@ -119,16 +119,9 @@ class MainWindow(QMainWindow):
         self.broker.status_changed(SourceStatus.STARTING, None)
         self.show_clock()
         layout.restore_geometry(self, settings, self.settings_group)
-        for part in (
-            self.production,
-            self.tool_bar,
-            self.progress,
-            self.side_bar,
-            self.banner,
-            self.area.strip,
-            self.status_bar,
-        ):
+        for part in (self.tool_bar, self.side_bar, self.area.strip, self.status_bar):
             theme.dress(part)
+        self.first_painted.connect(self._dress_unseen)
 
     # ---- construction ----------------------------------------------------------------------------------------------
 
@@ -439,6 +432,13 @@ class MainWindow(QMainWindow):
             self._painted = True
             # The next turn of the loop: the frame is then on its way to the screen.
             QTimer.singleShot(0, self, self.first_painted.emit)
+
+    def _dress_unseen(self) -> None:
+        """What the first frame does not show has its style sheet after it."""
+        theme = self._services.theme
+        for part in (self.production, self.progress, self.banner):
+            theme.dress(part)
+        self.area.room.dress(theme)
 
     def restore_layout(self) -> None:
         """Open the pages that were open last time, the first time *Welcome*, and where a link leads."""

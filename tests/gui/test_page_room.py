@@ -18,7 +18,8 @@ def theme(qapp):
 
 @pytest.fixture
 def room(theme, qtbot):
-    made = PageRoom(theme)
+    made = PageRoom()
+    made.dress(theme)
     qtbot.addWidget(made)
     made.resize(400, 300)
     made.show()
