@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import threading
@@ -238,6 +239,8 @@ class _Worker:
         folder = self._options.config.store.root.absolute()
         recording = None
         queries = None
+        # The modules stay: to look through them for garbage takes 17 ms, in the midst of the first figures.
+        gc.freeze()
         try:
             if not await self._connected(cluster):
                 return 0
@@ -260,8 +263,15 @@ class _Worker:
             startup_ms = round((time.monotonic() - self._began) * 1_000)
             read_only, notice = self._options.read_only, recording.notice
             self._writer.send(cluster.ready(folder=str(folder), startup_ms=startup_ms, notice=notice, read_only=read_only))
-            cluster.sampling.start()
-            await self._serve(cluster.figures, recording.history, snapshot_seconds=ATTACHED_SNAPSHOT_SECONDS)
+            # While the window takes that in.
+            cluster.figures.listed()
+            await self._serve(
+                cluster.figures,
+                recording.history,
+                snapshot_seconds=ATTACHED_SNAPSHOT_SECONDS,
+                # Not before: what brokers answer would be read while the window waits for the names that are known.
+                told=cluster.sampling.start,
+            )
         finally:
             self._writer.send(Stage("Stopping"))
             await self._end_requests()
@@ -315,9 +325,14 @@ class _Worker:
         )
 
     async def _serve(
-        self, figures: Figures, history: HistoryKeeper | None, *, snapshot_seconds: float = SNAPSHOT_SECONDS
+        self,
+        figures: Figures,
+        history: HistoryKeeper | None,
+        *,
+        snapshot_seconds: float = SNAPSHOT_SECONDS,
+        told: Callable[[], None] | None = None,
     ) -> None:
-        """Send and record figures until the end is asked for."""
+        """Send and record figures until the end is asked for; ``told`` is called once, behind the first."""
         from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello
 
         assert self._stop_asked is not None
@@ -332,6 +347,9 @@ class _Worker:
             if not self._stop_asked.is_set() and feed.pass_on(window_reads=self._writer.is_idle):
                 took = time.perf_counter() - began
                 pause = max(snapshot_seconds - took, took / SAMPLING_SHARE_MAX)
+            if told is not None:
+                told()
+                told = None
 
     async def _until_read(self) -> None:
         """Wait for the window's first read: figures made before would be recorded alone, and the next are due much later."""

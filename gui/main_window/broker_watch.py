@@ -217,8 +217,9 @@ class BrokerWatch(QObject):
 
     def refresh_figures(self) -> None:
         """Write the figures anew, e.g. for another time range or in another language."""
-        state = self.state
-        if state is not None:
+        state, live = self.state, self._window.live
+        # The first ones are passed on at once, which shows them; while paused they are not.
+        if state is not None and (live.age_ms is not None or live.paused):
             self._show_state(state)
 
     def _show_age(self) -> None:

@@ -61,6 +61,20 @@ def test_a_click_in_the_side_bar_opens_the_page_and_reuses_its_tab(frame, qtbot)
     assert frame.page.page_id == "overview"
 
 
+def test_the_first_figures_are_shown_once(make_frame):
+    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    assert frame.page.states == []
+    frame.source.push(fake_state())
+    assert len(frame.page.states) == 1, "that the record begins with them is no reason to show them again"
+
+
+def test_the_first_figures_are_shown_while_figures_are_held(make_frame):
+    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    frame.window.live.pause()
+    frame.source.push(fake_state())
+    assert len(frame.page.states) == 1
+
+
 def test_a_middle_click_opens_a_new_tab(frame, qtbot):
     qtbot.mouseClick(frame.window.side_bar.items["overview"], Qt.MouseButton.MiddleButton)
     assert [page.page_id for page in frame.window.area.pages] == ["overview", "overview"]

@@ -46,19 +46,21 @@ def list_cluster(
             rows[topic][broker] = row
     topics = sorted(rows)
     is_system = {topic: _is_system(topic, own) for topic in topics}
+    first_queue = {broker: numbers.shown_queue(broker, 0) for broker in numbers.names}
     queues = [(topic, *queue) for topic in topics for queue in _queues_of(topic, rows[topic], brokers, is_system[topic])]
     place = {key: row for row, key in enumerate(queues)}
-    wanted = {
-        (group, (topic, broker, queue))
+    wanted = [
+        (group, at)
         for broker, of in brokers.items()
         for (group, topic), offsets in of.positions.items()
         for queue in offsets
-        if (topic, broker, queue) in place
-    }
+        if (at := place.get((topic, broker, queue))) is not None
+    ]
     configured = {group for of in brokers.values() for group in of.groups if not names.is_system_group(group)}
-    groups = sorted(configured | {group for group, _key in wanted})
+    groups = sorted(configured | {group for group, _row in wanted})
     group_place = {group: row for row, group in enumerate(groups)}
-    positions = sorted(wanted, key=lambda item: (group_place[item[0]], place[item[1]]))
+    # As numbers: there are many, and they are sorted by them.
+    positions = sorted((group_place[group], row) for group, row in wanted)
     topic_place = {topic: row for row, topic in enumerate(topics)}
     catalog = Catalog(
         revision=revision,
@@ -68,14 +70,14 @@ def list_cluster(
         topic_permission=[_permission(rows[topic].values()) for topic in topics],
         topic_is_system=[is_system[topic] for topic in topics],
         queue_topic=[topic_place[topic] for topic, _broker, _queue in queues],
-        queue_id=[numbers.shown_queue(broker, queue) for _topic, broker, queue in queues],
+        queue_id=[first_queue[broker] + queue for _topic, broker, queue in queues],
         groups=groups,
-        position_group=[group_place[group] for group, _key in positions],
-        position_queue=[place[key] for _group, key in positions],
+        position_group=[group for group, _row in positions],
+        position_queue=[row for _group, row in positions],
         group_is_system=[names.is_system_group(group) for group in groups],
         **_broker_columns(brokers, numbers),
     )
-    return Listing(catalog, queues, positions)
+    return Listing(catalog, queues, [(groups[group], queues[row]) for group, row in positions])
 
 
 def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers) -> dict[str, Any]:
@@ -98,7 +100,8 @@ def _queues_of(
     """Of the brokers' own topics only queues that were written to, as some have a thousand that are never used."""
     found = []
     for broker, row in rows.items():
-        ids = set(used_queues(brokers[broker].offsets.get(topic, {})))
+        held = brokers[broker].offsets.get(topic)
+        ids = set(used_queues(held)) if held else set()
         if not is_system:
             ids.update(range(max(row.read_queues, row.write_queues)))
         found += [(broker, queue) for queue in sorted(ids)]

@@ -77,6 +77,7 @@ class Sampling:
         self._figures = figures
         self._clock = clock
         self._asked_ms: dict[str, int] = {}
+        self._rounds: dict[str, BrokerRounds] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: asyncio.Task[None] | None = None
         self._slaves: asyncio.Task[None] | None = None
@@ -120,10 +121,13 @@ class Sampling:
 
         One that does not answer is lost for the time being, and a slow one tells its names in the first round.
         """
-        greetings = (BrokerRounds(self._link, self._figures, name).greet() for name in self._link.brokers)
+        greetings = (self._rounds_of(name).greet() for name in self._link.brokers)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._link.settings.timeout_ms / 1000):
                 await asyncio.gather(*greetings)
+
+    def _rounds_of(self, broker: str) -> BrokerRounds:
+        return self._rounds.setdefault(broker, BrokerRounds(self._link, self._figures, broker))
 
     async def _find_brokers(self) -> list[BrokerPlace]:
         found = await self._link.find_brokers()
@@ -179,7 +183,7 @@ class Sampling:
 
     async def _watch_broker(self, name: str) -> None:
         settings = self._link.settings
-        rounds = BrokerRounds(self._link, self._figures, name)
+        rounds = self._rounds_of(name)
         while True:
             try:
                 await rounds.next(self._clock(), self.recent())
@@ -203,6 +207,8 @@ class BrokerRounds:
         self._figures = figures
         self._name = name
         self._tables_ms: int | None = None
+        self._are_names_new = False
+        """Whether the tables were read just now, and nothing else that is read with them."""
         self._moving: set[str] = set()
         self._moving_groups: set[str] = set()
         self._looks = 0
@@ -218,9 +224,10 @@ class BrokerRounds:
         settings = self._link.settings
         of = self._figures.of(self._name)
         if self._tables_ms is None or of.is_lost or now_ms - self._tables_ms >= settings.tables_ms:
-            await self._guarded("topics and groups", self.names())
+            if not self._are_names_new or of.is_lost:
+                await self._guarded("topics and groups", self.names())
             await self._guarded("producers", self._producers())
-            self._tables_ms = now_ms
+            self._tables_ms, self._are_names_new = now_ms, False
         await self._guarded("its figures", self._runtime())
         await self._guarded("consumer offsets", self._positions())
         await self._guarded("delay levels", self._levels())
@@ -252,10 +259,11 @@ class BrokerRounds:
             self._figures.lost(self._name, error.message)
 
     async def greet(self) -> None:
-        """Ask for its own figures and the names of what it has."""
+        """Ask for its own figures and the names of what it has, which the first round then leaves out."""
         try:
             await self._guarded("its figures", self._runtime())
             await self._guarded("topics and groups", self.names())
+            self._are_names_new = not self._faults
         except NetworkError as error:
             self._figures.lost(self._name, error.message)
 

@@ -6,7 +6,7 @@ import pytest
 
 from broker_core.errors import UsageError
 from broker_core.ipc.schema import MeasureTopics
-from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.json_body import emit
 from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
@@ -84,6 +84,40 @@ def test_names_are_there_after_a_handful_of_requests():
             assert fake.requests() == 4
             catalog = cluster.figures.catalog()
             assert (len(catalog.topics), len(catalog.groups), len(catalog.queue_id)) == (TOPICS, GROUPS, TOPICS * 4)
+
+    asyncio.run(scenario())
+
+
+def test_names_that_are_known_are_not_asked_for_again_by_the_first_round():
+    async def scenario():
+        broker, is_at_members = large_broker(20), asyncio.Event()
+
+        def offline(_, command):
+            is_at_members.set()
+            return command.reply(ResponseCode.CONSUMER_NOT_ONLINE, "the consumer group is not online")
+
+        broker.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = offline
+        async with FakeCluster([broker]) as fake, attached(fake.name_server, SETTINGS) as cluster:
+            await cluster.sampling.greet()
+            cluster.sampling.start()
+            async with asyncio.timeout(60):
+                await is_at_members.wait()
+            asked = {code: broker.asked[code] for code in (RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_PRODUCER_INFO)}
+            assert asked == dict.fromkeys(asked, 1)
+
+    asyncio.run(scenario())
+
+
+def test_names_are_asked_for_again_where_the_broker_was_lost_since():
+    async def scenario():
+        broker = FakeBroker("a", {"orders": 4})
+        async with FakeCluster([broker]) as fake, attached(fake.name_server, SETTINGS) as cluster:
+            rounds = BrokerRounds(cluster.link, cluster.figures, "a")
+            await rounds.greet()
+            cluster.figures.lost("a", "gone")
+            broker.topics["refunds"] = 4
+            await rounds.next(0, set())
+            assert cluster.figures.of("a").topics.keys() == {"orders", "refunds"}
 
     asyncio.run(scenario())
 

@@ -1,6 +1,7 @@
 """The real worker process, attached to our own broker: the window's end cannot tell it from an engine."""
 
 import asyncio
+import textwrap
 
 import pytest
 
@@ -82,6 +83,22 @@ def test_a_second_one_on_the_same_folder_reads_what_the_first_records(tmp_path, 
             second.ask(MuteAlert("lag", -1))
             rules = {rule.rule_id: rule for rule in rules_from_json(first.ask(ReadAlerts()).rules)}
             assert rules["lag"].muted_until_ms == -1
+
+
+def test_names_are_told_before_anything_more_is_asked(tmp_path, engine):
+    prelude = textwrap.dedent("""
+        from broker_core.worker.attached.sampling import Sampling
+        from broker_core.worker.channel import ChannelWriter
+        start, send, looks = Sampling.start, ChannelWriter.send, iter([False] * 20)
+        order = []
+        ChannelWriter.is_idle = property(lambda self: next(looks, True))
+        ChannelWriter.send = lambda self, message: (order.append(type(message).__name__), send(self, message))[1]
+        Sampling.start = lambda self: (print("told", *order, file=__import__("sys").stderr, flush=True), start(self))[1]
+    """)
+    line = ["--connect", engine.wait_ready().name_server]
+    with WorkerDriver(tmp_path / "attached", line, prelude=prelude) as worker:
+        worker.wait(lambda: put_messages(worker) >= 0)
+        assert "told Hello Stage Ready Catalog Snapshot\n" in worker.error_log.read_text()
 
 
 def test_without_a_name_server_it_says_why_and_still_ends(tmp_path):
