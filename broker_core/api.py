@@ -7,6 +7,7 @@ here is how one talks to it.
 from __future__ import annotations
 
 from broker_core.errors import (
+    AccountRefusedError,
     BugError,
     CancelledByUserError,
     CodecError,
@@ -165,6 +166,7 @@ __all__ = [
     "QUEUES_OF_BROKER",
     "Ability",
     "AbortAtomic",
+    "AccountRefusedError",
     "ActOnDelayed",
     "ActOnTimers",
     "AdoptAlerts",

@@ -18,7 +18,8 @@ from typing import Any
 
 from broker_core.access import ClusterAccess
 from broker_core.config import RemotingLimits
-from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
+from broker_core.remoting.account_refusals import account_refusal
 from broker_core.remoting.client import connect, parse_address
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection
@@ -267,6 +268,9 @@ def _version(answer: RemotingCommand) -> str:
 
 def _check(address: str, response: RemotingCommand) -> None:
     if response.code != ResponseCode.SUCCESS:
+        refusal = account_refusal(address, response)
+        if refusal:
+            raise AccountRefusedError(refusal, code=response.code, address=address)
         remark = (response.remark or "no reason given").splitlines()[0]
         raise RemoteError(f"{address} refused with code {response.code}: {remark}", code=response.code, address=address)
 

@@ -24,6 +24,7 @@
     │   └── WorkerLostError        it ended, or never started
     ├── CancelledByUserError       the user asked for it
     ├── RemoteError                a peer answered with an error code (keeps the number)
+    │   ├── AccountRefusedError    it does not let the account in, or not do this
     │   └── RequestRefusedError    we answer a peer's request so
     └── ReportError                a Spark report
         ├── UnknownReportError
@@ -176,6 +177,10 @@ class RemoteError(OrbitError):
     """A peer answered with an error; ``context["code"]`` keeps the response code, known or not."""
 
     exit_code = 6
+
+
+class AccountRefusedError(RemoteError):
+    """A peer refuses the account that asks, or what it asks for; the message says what to do, and the peer's words."""
 
 
 class RequestRefusedError(RemoteError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gui.child_words import child_text
 from gui.text import KnownTexts, tr
 from gui.theme.tokens import State
 
@@ -144,8 +145,9 @@ _EVENT_STATES = {
 
 
 def broker_text(text: str) -> str:
-    """A stage, notice or event text, or the reason of an error, in the language of the window."""
-    return _TEXTS.text(text, named=dict.fromkeys(("reason", "what", "why"), broker_text))
+    """A stage, notice or event text, or the reason of an error, in the language of the window; of no known form as it came."""
+    told = _TEXTS.text(text, named=dict.fromkeys(("reason", "what", "why"), broker_text))
+    return child_text(text) if told == text else told
 
 
 def reasons_text(reasons: str) -> str:

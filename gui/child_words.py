@@ -34,6 +34,19 @@ _FORMS: tuple[str, ...] = (
     "It asks for keys: give the access key with its secret key.",
     "Check the secret key of {key}, and that this account may read the broker.",
     "What answers is perhaps no broker.",
+    (
+        "{address} asks for keys, and this connection has none: give it the access key and the secret key of an account "
+        "({words})"
+    ),
+    "{address} has no account {user}: check the access key, or have the account made there ({words})",
+    "the secret key is not the one that {address} has for this access key: write it again ({words})",
+    "the account {user} is switched off at {address}: have it switched on, or use another one ({words})",
+    (
+        "{address} lets administrators alone do this, and {user} is none: use another account, or have this one made one "
+        "({words})"
+    ),
+    "this account has no permission for {what} at {address}: have it added to what the account may do ({words})",
+    "{address} refuses this account ({words})",
     "the broker asks for no keys",
     "{key} is let in",
     "not tried: {number} more",
@@ -124,6 +137,68 @@ _FORMS: tuple[str, ...] = (
     "no consumer of {group} is connected, so what its subscription rejects is not known",
     "scan of {count} queues in {topics_count} topics, {messages_count} messages",
     "lookup of {count} keys in {topics_count} topics",
+    "topic {topic} is not known to the name server; near are {names}",
+    "topic {topic} is not known to the name server",
+    "a message could not be read: {reason}",
+    "{name}: {count} messages from offset {at_count} on expired during the search",
+    "id {id} may name the broker at {host}, which is not registered at the name server now",
+    "id {id} could not be looked for on the broker at {host}: {reason}",
+    "{address} names only {count} messages of {topic} with {what} in one second",
+    "no broker is registered at the name server now",
+    "topic {topic} on broker {broker} could not be searched: {reason}",
+    "topic {topic} could not be searched: {reason}",
+    "broker {broker}, which has topic {topic}, is not registered at the name server now",
+    "broker {broker}, which has topic {topic}, has no address at the name server now",
+    "broker {broker} has no master now: its slave was read, which may lack the newest",
+    "broker {broker} lets nobody read topic {topic}",
+    "{name} is behind the {count} that may be read; it was not searched",
+    "{name} could not be read from offset {at_count} on: {reason}",
+    "{name} gives no message from offset {at_count} on, though it ends at {end_count}",
+    "queue {queue_count} of {topic} on {broker}",
+    "and {count} more faults like these",
+    "1 damaged place could not be read, the first in {place}",
+    "{count} damaged places could not be read, the first in {place}",
+    "{count} messages that the queues name are not in the log",
+    "{count} messages that the index names could not be read",
+    "{count} bodies could not be decompressed and were searched as they are stored",
+    "the store could not be read further: {reason}",
+    "{count} sent again, {left_count} not: {reason}",
+    "{count} of {all_count} were done before: {reason}",
+    "no connection within {count} s",
+    "Orbit made a mistake: {error}",
+    "Host not found",
+    "{path} is no descriptor set: {reason}",
+    "the descriptor set {path} is not complete: {reason}",
+    "the schema has no message {type}; it has {types}",
+    "the schema {path} cannot be read: {reason}",
+    "there is no .proto file in {path}",
+    "there is no file {path}",
+    "the schema cannot be compiled: {reason}",
+    "the compiler gave no reason",
+    "a rule needs a topic or a pattern such as orders*",
+    "“{reading}” is no way to read a body; there are {readings}",
+    "a rule for Protobuf needs a schema and the full name of a message",
+    "there is no encoding “{encoding}”",
+    "the rules in {path} cannot be read: {reason}",
+    "the rules in {path} are of version {version}, this program knows {known}",
+    "the rules in {path} are not of the form this program writes: {reason}",
+    "the rules cannot be written to {path}: {reason}",
+    "“{path}” is no path: write names with dots between them, as in customer.card",
+    "the expression {expression} cannot be read: {reason}",
+    "Permission denied",
+    "No such file or directory",
+    "Is a directory",
+    "No space left on device",
+    (
+        "the entry “{service}” of {address} in the key store ({store}) is none of ours: take it away there, and write "
+        "the secrets again"
+    ),
+    "the key store of the system ({store}) took the secret and does not give it back: keep it in the file {path} instead",
+    (
+        "the key store of the system ({store}) does not answer as it should ({type}): unlock it and try again, or keep "
+        "the secret in the file {path} instead. Nothing was changed"
+    ),
+    "the file of secrets {path} cannot be used: {reason}. Nothing was changed",
     "{count} hits in {messages_count} messages",
     "the limit of {count} hits was reached",
     "{count} messages with {bytes_count} bytes, from {source} to {target}",
@@ -216,5 +291,8 @@ def _anew(line: str, depth: int) -> str:
             return indent + tr(form, **told)
     for between in _BREAKS:
         if between in words:
-            return indent + tr(between).join(_anew(part, depth - 1) for part in words.split(between))
+            parts = words.split(between)
+            told_parts = [_anew(part, depth - 1) for part in parts]
+            # Of words that nobody knows not even the commas change.
+            return indent + tr(between).join(told_parts) if told_parts != parts else line
     return indent + tr(words)

@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from broker_core.api import OrbitError, ResponseCode
+from broker_core.api import AccountRefusedError, OrbitError, ResponseCode
 from gui.broker_words import broker_text
-from gui.child_words import child_text
 from gui.text import shown_language, tr
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -40,6 +39,7 @@ _OF_KINDS = {
     "WorkerLostError": "The broker process has ended. Restart it, then try again.",
     "WorkerError": "The broker process could not do it. Try again; its log says more.",
     "CancelledByUserError": "It was cancelled.",
+    "AccountRefusedError": "The broker refuses this account. Check its keys, and what it may do.",
     "RemoteError": "The broker refused it. Its words are behind this.",
     "RequestRefusedError": "The broker refused it. Its words are behind this.",
     "UnknownReportError": "There is no report of that name.",
@@ -91,13 +91,13 @@ def error_text(error: Exception) -> str:
         error: Any; one that Orbit does not raise on purpose is told by its own words.
     """
     if isinstance(error, OrbitError):
-        told = _told(error.message)
+        told = broker_text(error.message)
         sentence = "" if told != error.message or _CHINESE.search(told) else _sentence(error)
     elif isinstance(error, OSError):
         told = error.strerror or str(error)
         sentence = tr(_OF_SYSTEM[error.errno]) if error.errno in _OF_SYSTEM else ""
     else:
-        told, sentence = _told(str(error)), ""
+        told, sentence = broker_text(str(error)), ""
     return "\n".join(filter(None, (sentence, told)))
 
 
@@ -113,16 +113,11 @@ def kept_line(error: Exception) -> Callable[[], str]:
     return partial(error_line, error)
 
 
-def _told(text: str) -> str:
-    """A text of a known form in the language of the window; any other as it came."""
-    told = broker_text(text)
-    return child_text(text) if told == text else told
-
-
 def _sentence(error: OrbitError) -> str:
     """What the class of an error says of it. English texts of ours say it themselves; those of other brokers may not."""
     code = error.context.get("code")
-    if code in _OF_CODES:
+    # What an account lacks is said by its own error already.
+    if code in _OF_CODES and not isinstance(error, AccountRefusedError):
         return tr(_OF_CODES[ResponseCode(int(code))])
     if shown_language() == "en":
         return ""

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 from broker_core.client.names import check_topic
 from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import BugError, NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.errors import AccountRefusedError, BugError, NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.remoting.account_refusals import account_refusal
 from broker_core.remoting.client import ConnectionPool, parse_address
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection
@@ -388,6 +389,9 @@ async def repeat(interval_ms: int, work: Callable[[], Any], *, rounds: int | Non
 
 def answer_error(address: str, request_code: int, response: RemotingCommand) -> RemoteError:
     """The error for a response that is no success; keeps its number."""
+    refusal = account_refusal(address, response)
+    if refusal:
+        return AccountRefusedError(refusal, code=response.code, address=address)
     request = _name_of(RequestCode, request_code)
     answer = _name_of(ResponseCode, response.code)
     remark = f": {response.remark}" if response.remark else ""

@@ -15,7 +15,7 @@ from functools import partial
 
 from broker_core.broker import names
 from broker_core.client.route import PERMISSION_READ, QueueData, Route
-from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.queue_reading.client import QueueClient
 from broker_core.queue_reading.model import CLOCK_MARGIN_MS, QueueSlice, Survey, Unknown, Wanted
 from broker_core.queue_reading.pulls import BrokerPatience, RecordPuller
@@ -194,7 +194,8 @@ class ClusterSurvey:
 
 
 def _reason(broker: str, error: OrbitError) -> str:
-    if isinstance(error, RemoteError) and error.context.get("code") == ResponseCode.NO_PERMISSION:
+    is_refused = isinstance(error, RemoteError) and error.context.get("code") == ResponseCode.NO_PERMISSION
+    if is_refused or isinstance(error, AccountRefusedError):
         return f"broker {broker} refuses to be asked: {error.message}"
     return f"broker {broker} could not be asked: {error.message}"
 

@@ -13,7 +13,6 @@ from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
 from broker_core.doctor import CREDENTIALS, VERSION, Doctor
 from broker_core.errors import RemoteError
-from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.signature import Credentials
 from broker_core.search.cluster import ClusterSearch
@@ -79,11 +78,18 @@ def test_the_same_signature_is_accepted_for_all_that_the_window_asks(real):
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("credentials", [None, Credentials("rocketmq", "guessed"), Credentials("nobody", "x")])
-def test_other_keys_are_refused_and_the_doctor_says_so(real, credentials):
+@pytest.mark.parametrize(
+    ("credentials", "meaning"),
+    [
+        (None, "asks for keys, and this connection has none"),
+        (Credentials("rocketmq", "guessed"), "the secret key is not the one"),
+        (Credentials("nobody", "x"), "has no account nobody"),
+    ],
+)
+def test_other_keys_are_refused_and_the_doctor_says_so(real, credentials, meaning):
     async def scenario():
         hops = await examined(real, credentials)
-        assert f"code {int(ResponseCode.NO_PERMISSION)}" in hops[CREDENTIALS].fault
+        assert meaning in hops[CREDENTIALS].fault
         assert ("give the access key" if credentials is None else "Check the secret key") in hops[CREDENTIALS].advice
         assert VERSION not in hops
 

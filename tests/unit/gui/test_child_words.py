@@ -15,6 +15,7 @@ from gui.child_words import _FORMS, child_text
 from gui.text import CatalogueTranslator, load_catalogue
 
 BROKER_CORE = Path(__file__).resolve().parents[3] / "broker_core"
+CHINESE = re.compile("[\u4e00-\u9fff]")
 ENGLISH_WORDS = re.compile(r"[A-Za-z]{4,}")
 NAMES = {"HOST", "PORT", "NameServer", "SOCKS", "orders", "Broker", "billing", "brokerIP", "namesrvAddr", "secret", "access"}
 LINES = {
@@ -34,6 +35,11 @@ LINES = {
         "未全部完成：已复制 2，剩余 1；目标丢失了已确认的消息：b 上 orders 的队列 0 原到 2，现从 0 继续。"
         "请重新开始复制；回执：/r",
     "a line of no known form; it is created": "a line of no known form；将被创建",
+    "org.apache.X: no, never; x": "org.apache.X: no, never; x",
+    "queue 3 of orders on a could not be read from offset 1,200 on: the connection to h:1 ended (closed by the peer)":
+        "Broker a 上 orders 的队列 3 从位点 1,200 起无法读取：与 h:1 的连接已断开（被对方关闭）",
+    "h:1 has no account x: check the access key, or have the account made there (No acl config for x)":
+        "h:1 没有账号 x：请检查 access key，或在那里创建此账号（No acl config for x）",
     "": "",
 }  # fmt: skip
 
@@ -77,6 +83,23 @@ def said_by(path: str) -> list[str]:
             case ast.Raise(exc=ast.Call(func=ast.Name(id="NetworkError" | "CodecError" | "RemoteError"), args=[first, *_])):
                 texts.append(_text(first))
     return [text for text in texts if len(text) > 20]
+
+
+def given_to(path: Path, *names: str) -> list[str]:
+    """First arguments of calls by these names, with a 7 for what differs; texts that are built elsewhere are left out."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    named = [call for call in calls if ast.unparse(call.func) in names and call.args]
+    return [text for text in (_text(call.args[0]) for call in named) if len(text) > 20]
+
+
+def test_what_searches_rules_and_key_stores_lack_is_told_in_chinese(chinese):
+    root = BROKER_CORE.parent
+    said = [text for path in sorted((BROKER_CORE / "search").glob("*.py")) for text in given_to(path, "self._gaps.add")]
+    for path in sorted((root / "monitoring" / "payload").glob("*.py")):
+        said += given_to(path, "UsageError")
+    said += given_to(root / "gui" / "connection_secrets.py", "_error")
+    assert len(said) >= 30
+    assert [text for text in said if not CHINESE.search(child_text(text))] == []
 
 
 def _text(node: ast.expr) -> str:
