@@ -501,7 +501,9 @@ class Console(QObject):
             self._switched()
 
     def _no_secrets(self, fault: str) -> None:
-        self.window.notify(fault, state=State.CRITICAL)
+        from gui.broker_words import broker_text  # noqa: PLC0415  as in _make_children
+
+        self.window.notify(partial(broker_text, fault), state=State.CRITICAL)
 
     def end(self) -> None:
         """Stop all children and then the program. The window is already closed; nothing waits."""

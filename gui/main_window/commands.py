@@ -148,7 +148,7 @@ class FrameCommands:
         place = window.navigation.places.current
         topic = place.arguments.get("topic", "") if place is not None else ""
         ends = ends_of(services.clusters, window.backend.source, str(read_saved(services.settings).store or default_store()))
-        job = MessageJob(services.tasks, tr("Copy between clusters"), window)
+        job = MessageJob(services.tasks, lambda: tr("Copy between clusters"), window)
         dialog = CopyDialog(ends, services.theme, services.settings, job, window, topics=str(topic))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()

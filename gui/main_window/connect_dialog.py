@@ -8,6 +8,7 @@ import shiboken6
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
 
+from gui.broker_words import broker_text
 from gui.connections import Cluster, changed_to, settled
 from gui.main_window.connect_fields import ConnectFields
 from gui.models.hops import Hop, hop_columns
@@ -170,7 +171,7 @@ class ConnectDialog(QDialog):
     def _refused(self, fault: str) -> None:
         if shiboken6.isValid(self):
             self._set_busy(False)
-            self.fault.setText(fault)
+            self.fault.setText(broker_text(fault))
 
     # ---- the test ------------------------------------------------------------------------------------------------------
 

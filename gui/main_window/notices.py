@@ -90,7 +90,7 @@ class Notices(QObject):
         if task.quiet:
             return
         if task.state is TaskState.FAILED:
-            self.show(f"{task.title}: {task.text}", state=State.CRITICAL)
+            self.show(partial(_failure_words, task.title_words, task.text_words), state=State.CRITICAL)
         elif task.state is TaskState.DONE and took_s >= LONG_TASK_S:
             self._maybe_tell_system(tr("{title}: done", title=task.title))
 
@@ -108,6 +108,10 @@ class Notices(QObject):
     def _seen(self) -> None:
         self.toasts.mark_read()
         self._bar.bell.set_unread(0)
+
+
+def _failure_words(title: Words, text: Words) -> str:
+    return f"{said(title)}: {said(text)}"
 
 
 def _tell_desktop(tell_tray: Callable[[str, str], bool], title: str, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gui.broker_words import broker_text
 from gui.child_words import child_text
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, milliseconds_text, tr
@@ -36,7 +37,7 @@ class Hop:
     def what_is_wrong(self) -> str:
         """The fault, and what to do about it."""
         ends = self.fault.endswith((".", "!", "?"))
-        return (" " if ends else ". ").join(filter(None, (child_text(self.fault), child_text(self.advice))))
+        return (" " if ends else ". ").join(filter(None, (broker_text(self.fault), child_text(self.advice))))
 
 
 def hop_columns() -> list[Column[Hop]]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import AdoptAlerts, OrbitError, UsageError
-from gui.error_words import error_line
+from gui.error_words import kept_line
 from gui.operations.queries import BackgroundCall
-from gui.text import tr
+from gui.text import Words, tr
 from monitoring.alert_rules import rules_from_json
 from monitoring.sources.base import ClusterSource
 from monitoring.webhook import check_url
@@ -45,7 +46,7 @@ class AlertAdoption(QObject):
         self._settings = settings
         self._path = Path(settings.fileName()).with_name(FILE_NAME)
         self._has_begun = False
-        self.problem = ""
+        self.problem: Words = ""
 
     def forget(self) -> None:
         """The worker is gone: the next one may ask for the rules again."""
@@ -63,7 +64,7 @@ class AlertAdoption(QObject):
         call.start(lambda: _read(path))
 
     def _hand_over(self, kept: _Kept) -> None:
-        damaged = tr("The rules of {path} cannot be read; the usual ones are used.", path=str(self._path))
+        damaged = partial(tr, "The rules of {path} cannot be read; the usual ones are used.", path=str(self._path))
         self.problem = damaged if kept.is_damaged else ""
         command = AdoptAlerts(kept.rules, self._webhook())
         self._source.change_alerts(command).then(lambda _done: self.ended.emit(), self._refused)
@@ -78,9 +79,8 @@ class AlertAdoption(QObject):
 
     def _refused(self, error: OrbitError) -> None:
         logger.warning("the alert rules of %s were not taken over: %s", self._path, error)
-        self.problem = tr(
-            "The alert rules of {path} were not taken over: {reason}", path=str(self._path), reason=error_line(error)
-        )
+        path, told = str(self._path), kept_line(error)
+        self.problem = lambda: tr("The alert rules of {path} were not taken over: {reason}", path=path, reason=told())
         self.ended.emit()
 
 

@@ -26,10 +26,10 @@ from broker_core.api import (
     TryAlertWebhook,
 )
 from gui.amounts import value_text
-from gui.error_words import error_line, kept_line
+from gui.error_words import kept_line
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
-from gui.text import Words, duration_text, tr
+from gui.text import Words, duration_text, said, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
 from monitoring.alert_watch import AlertChange, AlertState, Finding, state_of
@@ -101,8 +101,7 @@ class AlertCenter(QObject):
         """From which lag on groups take a colour."""
         self.is_read = False
         """Whether the rules are known."""
-        self.problem = ""
-        """Why nothing is judged, or not told; empty where all is well."""
+        self._problem: Words = ""
         self.judged_here = True
         """Whether the worker of this window judges; otherwise another process does that records the same cluster."""
         self.webhook = ""
@@ -230,6 +229,11 @@ class AlertCenter(QObject):
 
     # ---- answers -------------------------------------------------------------------------------------------------------
 
+    @property
+    def problem(self) -> str:
+        """Why nothing is judged, or not told; empty where all is well."""
+        return said(self._problem)
+
     def ask(self) -> None:
         """Ask now."""
         if self._source.status is SourceStatus.READY:
@@ -237,9 +241,9 @@ class AlertCenter(QObject):
             self._query.ask(self._source.read_alerts(ReadAlerts(self._revision, self._after)), self._take, self._not_read)
 
     def _not_read(self, error: OrbitError) -> None:
-        problem = tr("The alert rules are not read: {reason}", reason=error_line(error))
-        if problem != self.problem:
-            self.problem = problem
+        told = kept_line(error)
+        before, self._problem = self.problem, lambda: tr("The alert rules are not read: {reason}", reason=told())
+        if before != self.problem:
             self.changed.emit()
 
     def _take(self, page: AlertPage) -> None:
@@ -249,7 +253,7 @@ class AlertCenter(QObject):
             self.rules = tuple(rules_from_json(page.rules))
             self.lag_limits = LagLimits(self.rules)
         self._revision = page.revision
-        self.is_read, self.problem = True, self._adoption.problem or self._stale_words(page)
+        self.is_read, self._problem = True, self._adoption.problem or self._stale_words(page)
         self._take_findings(page)
         self.judged_here = page.judged_here
         self.webhook = page.webhook
@@ -263,12 +267,12 @@ class AlertCenter(QObject):
         if before is None or _shown_of(before) != _shown_of(page) or problem != self.problem:
             self.changed.emit()
 
-    def _stale_words(self, page: AlertPage) -> str:
+    def _stale_words(self, page: AlertPage) -> Words:
         age_ms = self.now_ms - page.looked_ms
         if page.looked_ms < 0 or age_ms <= STALE_MS:
             return ""
-        return tr("The rules were last judged {time} ago: the process that records this cluster does not run, or is too slow.",
-                  time=duration_text(age_ms))  # fmt: skip
+        words = "The rules were last judged {time} ago: the process that records this cluster does not run, or is too slow."
+        return lambda: tr(words, time=duration_text(age_ms))
 
     def _take_findings(self, page: AlertPage) -> None:
         self._findings = {}
@@ -289,7 +293,7 @@ class AlertCenter(QObject):
 
     def _adopted(self) -> None:
         if self._adoption.problem:
-            self.problem = self._adoption.problem
+            self._problem = self._adoption.problem
             self.changed.emit()
         self.ask()
 

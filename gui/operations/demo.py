@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from PySide6.QtCore import QObject
 
 from gui.bridge.child_process import ChildEnd
 from gui.bridge.demo import DemoController, DemoPace
+from gui.child_words import child_text
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
@@ -47,7 +49,7 @@ def play_demo(demo: DemoController, tasks: TaskList, source: ClusterSource, pace
     ready = source.ready
     if demo.is_running or ready is None or demo_refusal(source):
         return
-    task = tasks.start(tr("Demo traffic, {rate}/s", rate=count_text(pace.value)), demo.stop)
+    task = tasks.start(lambda: tr("Demo traffic, {rate}/s", rate=count_text(pace.value)), demo.stop)
     task.holds_window = False
     _DemoTask(demo, task)
     demo.start(ready.name_server, pace)
@@ -63,7 +65,7 @@ class _DemoTask(QObject):
         demo.ended.connect(self._ended)
 
     def _line_read(self, line: str) -> None:
-        self._task.report(demo_progress_text(line))
+        self._task.report(partial(demo_progress_text, line))
 
     def _ended(self, end: ChildEnd) -> None:
         if end.cancelled:
@@ -71,5 +73,5 @@ class _DemoTask(QObject):
         elif end.ok:
             self._task.finish()
         else:
-            self._task.fail(end.error_text)
+            self._task.fail(partial(child_text, end.error_text))
         self.deleteLater()

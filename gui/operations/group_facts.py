@@ -78,12 +78,17 @@ class ClientInfos(QObject):
         self._left: list[str] = []
         self._asked_ms = 0
         self.infos: dict[str, RunningInfo] = {}
-        self.faults: dict[str, str] = {}
+        self._errors: dict[str, OrbitError] = {}
 
     @property
     def group(self) -> str:
         """Whose clients were asked last."""
         return self._group
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Client → why it did not tell, in the language of the window."""
+        return {client: error_line(error) for client, error in self._errors.items()}
 
     @property
     def is_complete(self) -> bool:
@@ -103,10 +108,10 @@ class ClientInfos(QObject):
         if not is_new and not is_old:
             return
         if group != self._group:
-            self.infos, self.faults = {}, {}
+            self.infos, self._errors = {}, {}
         self._group, self._clients, self._asked_ms = group, wanted, now_ms
         self.infos = {client: info for client, info in self.infos.items() if client in wanted}
-        self.faults = {client: fault for client, fault in self.faults.items() if client in wanted}
+        self._errors = {client: error for client, error in self._errors.items() if client in wanted}
         self._left = list(wanted)
         self._query.cancel()
         self._next()
@@ -123,14 +128,14 @@ class ClientInfos(QObject):
         def take(answer: BrokerAnswer) -> None:
             try:
                 self.infos[client] = read_running_info(client, answer.body)
-                self.faults.pop(client, None)
+                self._errors.pop(client, None)
             except JsonBodyError as error:
-                self.faults[client] = error_line(error)
+                self._errors[client] = error
             self._go_on()
 
         def refuse(error: OrbitError) -> None:
             self.infos.pop(client, None)
-            self.faults[client] = error_line(error)
+            self._errors[client] = error
             self._go_on()
 
         self._query.ask(self._source.ask_broker(ask_running_info(self._group, client)), take, refuse)

@@ -10,12 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.child_words import child_text
 from gui.operations.tasks import Pausing, Task, TaskList
+from gui.text import Words
 from monitoring.sources.base import ClusterSource
 
 LINES_MAX = 500
@@ -83,7 +85,7 @@ class MessageJob(QObject):
 
     changed = Signal()
 
-    def __init__(self, tasks: TaskList, title: str, parent: QObject, *, process: ChildProcess | None = None) -> None:
+    def __init__(self, tasks: TaskList, title: Words, parent: QObject, *, process: ChildProcess | None = None) -> None:
         super().__init__(parent)
         self._tasks = tasks
         self._title = title
@@ -159,7 +161,7 @@ class MessageJob(QObject):
     def _progress(self, line: str, done: int, total: int) -> None:
         self.share = min(1.0, done / total) if total else None
         if self._task is not None:
-            self._task.report(child_text(line.removeprefix("progress: ")), done, total)
+            self._task.report(partial(child_text, line.removeprefix("progress: ")), done, total)
         self.changed.emit()
 
     def _ended(self, end: ChildEnd) -> None:
@@ -175,9 +177,9 @@ class MessageJob(QObject):
         if task is not None and state is JobState.CANCELLED:
             task.cancelled()
         elif task is not None and state is JobState.FAILED:
-            task.fail(child_text(self.last))
+            task.fail(partial(child_text, self.last))
         elif task is not None:
-            task.finish(child_text(self.last))
+            task.finish(partial(child_text, self.last))
         self._go_to(state)
 
     def _go_to(self, state: JobState) -> None:

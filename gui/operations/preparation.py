@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
+from gui.child_words import child_text
 from gui.operations.queries import BackgroundCall
 from gui.operations.tasks import Task, TaskList
 from gui.text import tr
@@ -102,8 +104,8 @@ class ReportPreparation(QObject):
         if not is_missing:
             self._settle()
         elif not self._paused and not self._over and not self._process.is_running:
-            self._task = self._tasks.start(tr("Preparing reports"), self.end, quiet=True)
-            self._task.report(tr("So that they start in less than half the time"))
+            self._task = self._tasks.start(lambda: tr("Preparing reports"), self.end, quiet=True)
+            self._task.report(lambda: tr("So that they start in less than half the time"))
             self._process.start(ARGUMENTS)
 
     def _settle(self) -> None:
@@ -122,7 +124,7 @@ class ReportPreparation(QObject):
             task.finish()
         elif task is not None:
             _LOG.warning("reports could not be prepared: %s", end.error_text)
-            task.fail(end.error_text)
+            task.fail(partial(child_text, end.error_text))
         if not end.cancelled:
             self._settle()
         elif not self._paused and not self._over:

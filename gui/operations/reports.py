@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -251,7 +252,7 @@ class ReportRunner(QObject):
         self._outcome = None
         order = self._masked(order)  # there may be other rules since it was asked for
         self._run = new_run(order, self._clock_ms())
-        self._task = self._tasks.start(tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
+        self._task = self._tasks.start(lambda: tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
         details = self._details_of(order.name_servers) if order.name_servers else ""
         self._process.start(order.arguments(details), details or "")
         self.changed.emit()
@@ -278,7 +279,7 @@ class ReportRunner(QObject):
         self._run = run
         if self._task is not None:
             stage = run.running_stage
-            self._task.report(tr(stage.title) if stage else "", *run.share)
+            self._task.report(partial(tr, stage.title) if stage else "", *run.share)
         self.changed.emit()
 
     def _child_ended(self, end: ChildEnd) -> None:
@@ -307,11 +308,11 @@ class ReportRunner(QObject):
         if task is None:
             return
         if run.state is RunState.FAILED:
-            task.fail(child_text(run.error))
+            task.fail(partial(child_text, run.error))
         elif run.state is RunState.CANCELLED:
             task.cancelled()
         else:
-            task.finish(tr("{count} messages read", count=count_text(run.rows)))
+            task.finish(lambda: tr("{count} messages read", count=count_text(run.rows)))
 
 
 def read_history(folder: Path, *, prepare_words: bool = False) -> list[PastRun]:

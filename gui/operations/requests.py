@@ -7,8 +7,6 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RemoteError
-from gui.error_words import error_line
-from gui.text import tr
 from monitoring.sources.base import ClusterSource, Pending
 
 T = TypeVar("T")
@@ -86,8 +84,6 @@ class RequestChain:
             return
         done = len(self._answers)
         if done:
-            words = tr(
-                "{done} of {count} were done before: {reason}", done=done, count=len(self._requests), reason=error_line(error)
-            )
-            error = RemoteError(words, **error.context)
+            # As other errors in English: it is told anew where it is shown.
+            error = RemoteError(f"{done} of {len(self._requests)} were done before: {error.message}", **error.context)
         callbacks[1](error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
@@ -142,7 +143,7 @@ class SearchRun(QObject):
     def _run(self) -> None:
         self._began_s = self._now_s()
         if self._task is None:
-            self._task = self._tasks.start(tr("Search"), self.cancel, quiet=True)
+            self._task = self._tasks.start(lambda: tr("Search"), self.cancel, quiet=True)
             self._task.pausing = Pausing(lambda: self.state is SearchState.PAUSED, self.pause, self.resume)
         self._go_to(SearchState.RUNNING)
         if not self._turn.waiting:
@@ -161,7 +162,7 @@ class SearchRun(QObject):
             self._over(SearchState.PARTIAL if hits.reasons else SearchState.COMPLETE)
             return
         if self._task is not None:
-            self._task.report(tr("{count} hits", count=count_text(self.hits)), self.scanned, self.total)
+            self._task.report(partial(_hits_words, self.hits), self.scanned, self.total)
         if self.state is SearchState.RUNNING:
             self._ask()
         self.changed.emit()
@@ -178,7 +179,7 @@ class SearchRun(QObject):
             self._worked_s += self._now_s() - self._began_s
         task, self._task = self._task, None
         if task is not None:
-            task.finish(tr("{count} hits", count=count_text(self.hits)))
+            task.finish(partial(_hits_words, self.hits))
         self._go_to(state)
 
     def _go_to(self, state: SearchState) -> None:
@@ -186,6 +187,10 @@ class SearchRun(QObject):
         if self._task is not None:
             self._task.changed.emit()
         self.changed.emit()
+
+
+def _hits_words(hits: int) -> str:
+    return tr("{count} hits", count=count_text(hits))
 
 
 def _ignore(_answer: Done | OrbitError) -> None:

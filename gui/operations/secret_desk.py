@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from gui.connection_secrets import SecretStore
 from gui.connections import ATTACHED, SECRET_KEY, Cluster, details_of, secret_owners
-from gui.text import tr
 
 logger = logging.getLogger(__name__)
 
@@ -116,13 +115,13 @@ class SecretDesk(QObject):
         try:
             answer = work()
         except _MissingError:
-            self._tell(failed, tr("No secret key is kept for this access key and these name servers; write it again."))
+            self._tell(failed, "No secret key is kept for this access key and these name servers; write it again.")
         except SecretError as error:
             self._tell(failed, error.message)
         except Exception as error:
             # The root of a thread: whoever asked must hear of its end.
             logger.exception("secrets of a connection were asked for")
-            self._tell(failed, tr("Orbit made a mistake: {error}", error=type(error).__name__))
+            self._tell(failed, f"Orbit made a mistake: {type(error).__name__}")
         else:
             self._tell(done, answer)
 

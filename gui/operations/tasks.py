@@ -11,6 +11,8 @@ from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.text import Words, said
+
 FINISHED_TASKS_KEPT = 50
 
 
@@ -41,10 +43,10 @@ class Task(QObject):
 
     changed = Signal()
 
-    def __init__(self, title: str, cancel: Callable[[], None] | None = None, parent: QObject | None = None) -> None:
+    def __init__(self, title: Words, cancel: Callable[[], None] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.title = title
-        self.text = ""
+        self.title_words = title
+        self.text_words: Words = ""
         self.done = 0
         self.total = 0
         self.state = TaskState.RUNNING
@@ -55,6 +57,16 @@ class Task(QObject):
         self.pausing: Pausing | None = None
         """Given by whoever runs work that can be paused; it emits `changed` when the work was paused or goes on."""
         self._cancel = cancel
+
+    @property
+    def title(self) -> str:
+        """What it is, in the language of the window."""
+        return said(self.title_words)
+
+    @property
+    def text(self) -> str:
+        """How far it is, or how it ended, in the language of the window."""
+        return said(self.text_words)
 
     @property
     def running(self) -> bool:
@@ -77,20 +89,20 @@ class Task(QObject):
         """Progress from 0 to 1; None when the total is not known."""
         return min(1.0, self.done / self.total) if self.total > 0 else None
 
-    def report(self, text: str, done: int = 0, total: int = 0) -> None:
+    def report(self, text: Words, done: int = 0, total: int = 0) -> None:
         """Say how far the work is."""
-        self.text, self.done, self.total = text, done, total
+        self.text_words, self.done, self.total = text, done, total
         self.changed.emit()
 
-    def finish(self, text: str = "") -> None:
+    def finish(self, text: Words = "") -> None:
         """The work is complete."""
         self._end(TaskState.DONE, text)
 
-    def fail(self, text: str) -> None:
+    def fail(self, text: Words) -> None:
         """The work ended without its result; ``text`` says why."""
         self._end(TaskState.FAILED, text)
 
-    def cancelled(self, text: str = "") -> None:
+    def cancelled(self, text: Words = "") -> None:
         """The work stopped because it was asked to."""
         self._end(TaskState.CANCELLED, text)
 
@@ -104,9 +116,9 @@ class Task(QObject):
         if self.running and self.pausing is not None:
             (self.pausing.go_on if self.pausing.is_paused() else self.pausing.pause)()
 
-    def _end(self, state: TaskState, text: str) -> None:
+    def _end(self, state: TaskState, text: Words) -> None:
         if self.running:
-            self.state, self.text = state, text
+            self.state, self.text_words = state, text
             self.changed.emit()
 
 
@@ -126,7 +138,7 @@ class TaskList(QObject):
         self._tasks: list[Task] = []
         self._ended: set[Task] = set()
 
-    def start(self, title: str, cancel: Callable[[], None] | None = None, *, quiet: bool = False) -> Task:
+    def start(self, title: Words, cancel: Callable[[], None] | None = None, *, quiet: bool = False) -> Task:
         """Add a running task. ``cancel`` is called when the user asks to stop it; `Task.quiet` says what ``quiet`` is."""
         task = Task(title, cancel, self)
         task.quiet = quiet

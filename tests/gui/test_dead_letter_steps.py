@@ -8,15 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 
 from broker_core.api import Members, MessageDetail, RemoteError, SendMessage, SendReceipt
+from gui.text import CatalogueTranslator, load_catalogue, tr
 from gui.views.action_dialog import ActionDialog
-from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEPS, VERIFY
+from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.receipt import HEAD
 from gui.views.dead_letters.view import DeadLettersView
 from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT
-from monitoring.resending import Part, Target
+from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_source import TAKEN_MS, FakePending, fake_state
 
@@ -196,6 +197,20 @@ def test_failures_in_a_row_end_it_and_the_receipt_tells_of_each(view, flow, qtbo
     assert outcomes.count("not tried") == 2
     assert len(lines) == 5
     assert {line[9] for line in lines if line[8] == "not sent"} == {"the broker is full"}
+
+
+def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):
+    reason = "127.0.0.1:10911 did not answer within 3,000 ms"
+    flow.verify.show_outcome(ResendOutcome(refused=(("id", reason),)))
+    assert reason in flow.verify.failures.text
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QCoreApplication.installTranslator(translator)
+    try:
+        flow.verify.retranslate()
+        assert "did not answer" not in flow.verify.failures.text
+        assert tr(STEP_NAMES[CLOSE]) == "结案"
+    finally:
+        QCoreApplication.removeTranslator(translator)
 
 
 def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, source):

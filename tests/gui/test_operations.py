@@ -11,6 +11,7 @@ from broker_core.api import Done, WorkerError
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.queries import BackgroundCall, LatestQuery, _Work
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
+from gui.text import CatalogueTranslator, load_catalogue, tr
 from tests.support.fake_source import FakePending
 
 WAIT_MS = 60_000
@@ -140,6 +141,19 @@ def test_a_task_runs_ends_once_and_is_told(qtbot):
     task.finish("4 rows")
     task.fail("too late")
     assert (task.state, task.text, ended) == (TaskState.DONE, "4 rows", [TaskState.DONE])
+
+
+def test_a_task_is_told_in_the_language_of_the_moment_also_when_it_has_ended(qapp):
+    tasks = TaskList()
+    task = tasks.start(lambda: tr("Search"))
+    task.finish(lambda: tr("{count} hits", count="3"))
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    assert (task.title, task.text) == ("Search", "3 hits")
+    QCoreApplication.installTranslator(translator)
+    try:
+        assert (task.title, task.text) == ("搜索", "3 条命中")
+    finally:
+        QCoreApplication.removeTranslator(translator)
 
 
 def test_a_task_can_be_cancelled_only_while_it_runs(qtbot):

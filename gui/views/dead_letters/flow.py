@@ -27,7 +27,7 @@ from monitoring.dead_letters import CONSUMED, HANDLED, RESENT
 from monitoring.resending import ResendOutcome
 
 INSPECT, EDIT, RESEND, VERIFY, CLOSE = STEPS = ("inspect", "edit", "resend", "verify", "close")
-STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verify", CLOSE: "Close"}
+STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verify", CLOSE: "Close cases"}
 
 
 class LetterFlow(QObject):

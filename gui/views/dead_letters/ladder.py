@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
+from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.retry_facts import LimitFrom, RetryFacts
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
@@ -86,5 +87,5 @@ def _limit_words(group: str, facts: RetryFacts) -> str:
         return f"{words} {tr('A limit that a client sets itself counts more.')}"
     if facts.unknown:
         return tr("How many attempts {group} allows is not known ({reason}); the default is {count}.", group=group,
-                  reason=facts.unknown, count=count)  # fmt: skip
+                  reason=broker_text(facts.unknown), count=count)  # fmt: skip
     return ""

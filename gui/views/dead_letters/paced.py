@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import MessageDetail, OrbitError, RemoteError, SendReceipt
-from gui.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome, resent_message
 from monitoring.sources.base import ClusterSource, Pending
@@ -129,9 +128,8 @@ class PacedResend(QObject):
         self._ended(outcome)
         if self._in_a_row >= self._order.failures_max:
             reason = self._refused[-1][1]
-            counts = tr("{sent} sent again, {left} not: {reason}", sent=count_text(len(self._stored)),
-                        left=count_text(len(left) + len(self._refused)), reason=reason)  # fmt: skip
-            self._failed(RemoteError(counts))
+            # As other errors in English: it is told anew where it is shown.
+            self._failed(RemoteError(f"{len(self._stored):,} sent again, {len(left) + len(self._refused):,} not: {reason}"))
         else:
             self._done(outcome)
 

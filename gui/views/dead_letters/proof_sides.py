@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 
+from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
@@ -84,7 +85,7 @@ class VerifySide(Panel):
         self._outcome = outcome
         failed = len(outcome.refused) + len(outcome.left)
         reasons = Counter(reason for _id, reason in outcome.refused).most_common(REASONS_SHOWN)
-        words = "\n".join(f"{reason} ({count_text(count)})" for reason, count in reasons)
+        words = "\n".join(f"{broker_text(reason)} ({count_text(count)})" for reason, count in reasons)
         title = tr("{count} were not sent again", count=count_text(failed)) if failed else ""
         self.failures.set(title, words, State.CRITICAL)
 
@@ -98,7 +99,7 @@ class VerifySide(Panel):
         self.set_title(tr("Verify"), tr("what the group did with them, while you look"))
         self.grid.set_empty(tr("Nothing was sent again yet."))
         self.receipt_button.setText(tr("Receipt…"))
-        self.next_button.setText(tr("On to close"))
+        self.next_button.setText(tr("On to close cases"))
         self.model.all_texts_changed()
         self.summary.setText(summary_text(self.model.rows))
         self.show_outcome(self._outcome)
@@ -133,7 +134,7 @@ class CloseSide(Panel):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        self.set_title(tr("Close"), tr("marks are kept on this computer"))
+        self.set_title(tr("Close cases"), tr("marks are kept on this computer"))
         self.words.setText(tr("Dead letters stay in the store until it is cleaned; marks say that nobody has to look again."))
         self._show()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import Members, OrbitError, Rejection, SendMessage, Wanted, rejection
-from gui.error_words import error_line
+from gui.error_words import kept_line
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
@@ -45,7 +45,7 @@ class Audience(QObject):
         self._topic = ""
         self._groups: list[str] = []
         self._wanted: list[tuple[str, dict[str, Wanted]]] = []
-        self._fault = ""
+        self._fault: Callable[[], str] | None = None
         self._query: LatestQuery[list[Members]] = LatestQuery(self)
 
     def look(self, topic: str, state: ClusterState | None) -> None:
@@ -54,7 +54,7 @@ class Audience(QObject):
         if (topic, groups) == (self._topic, self._groups):
             return
         self._topic, self._groups = topic, groups
-        self._wanted, self._fault = [], ""
+        self._wanted, self._fault = [], None
         asks = [partial(self._source.list_members, group) for group in groups[:GROUPS_ASKED_MAX]]
         self._query.ask(InTurn(asks), self._known, self._failed)
 
@@ -74,7 +74,7 @@ class Audience(QObject):
         if unasked > 0:
             parts.append(tr("Not asked: {count} further groups.", count=count_text(unasked)))
         if self._fault:
-            parts.append(tr("What groups would reject is not known: {reason}", reason=self._fault))
+            parts.append(tr("What groups would reject is not known: {reason}", reason=self._fault()))
         return " ".join(parts)
 
     def _known(self, answers: Sequence[Members]) -> None:
@@ -84,7 +84,7 @@ class Audience(QObject):
         self.changed.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        self._fault = error_line(error)
+        self._fault = kept_line(error)
         self.changed.emit()
 
 

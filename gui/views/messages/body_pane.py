@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from broker_core.api import Marks, MessageDetail
+from gui.broker_words import broker_text
 from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader
 from gui.text import KnownTexts, bytes_text, count_text, tr
@@ -308,14 +309,20 @@ class BodyPane(QWidget):
         self.layers.setText(" · ".join(layers))
         self.layers.setVisible(bool(layers))
         # Why it is not shown otherwise; a body of bytes may hold anything, so its refusals are read as they came.
-        refusals = [
-            tr("Not read as {name}: {reason}", name=name, reason=NOTICES.text(why)) for name, why in body.plain.refusals
-        ]
+        refusals = [tr("Not read as {name}: {reason}", name=name, reason=_why(why)) for name, why in body.plain.refusals]
         if self.book.fault:
-            words = tr("The decoder rules cannot be used, so all bodies are hidden: {reason}", reason=self.book.fault)
+            words = tr(
+                "The decoder rules cannot be used, so all bodies are hidden: {reason}", reason=broker_text(self.book.fault)
+            )
             refusals.insert(0, words)
         self.refusals.setText("\n".join(refusals))
         self.refusals.setVisible(bool(refusals))
+
+
+def _why(text: str) -> str:
+    """Why a body was not read as something, in the language of the window."""
+    told = NOTICES.text(text)
+    return broker_text(text) if told == text else told
 
 
 def _rows_shown(table: Table) -> int:

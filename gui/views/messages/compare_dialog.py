@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import MessageDetail, OrbitError
+from gui.broker_words import broker_text
 from gui.error_words import error_text
 from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
 from gui.models.messages import KEYS, first_key
@@ -101,7 +102,8 @@ class CompareDialog(QDialog):
         self._right = right
         left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
         rules = [patient(book.rule(detail.topic, detail.properties)) for detail in (left, right)]
-        self.error.set(tr("The decoder rules cannot be used, so both bodies are hidden.") if book.fault else "", book.fault)
+        hidden = "The decoder rules cannot be used, so both bodies are hidden."
+        self.error.set(partial(tr, hidden) if book.fault else "", partial(broker_text, book.fault))
 
         def work() -> tuple[MessageDetail, Compared]:
             one, other = read_shown(left.body, rules[0], schemas), read_shown(right.body, rules[1], schemas)

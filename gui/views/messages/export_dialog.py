@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
+from gui.broker_words import broker_text
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
 from gui.text import count_text, tr
@@ -31,7 +32,7 @@ class ExportDialog(QDialog):
         self._book = context.decoders
         self._chosen = chosen
         self._path: Path | None = None
-        self.job = job or MessageJob(context.tasks, tr("Export"), self)
+        self.job = job or MessageJob(context.tasks, lambda: tr("Export"), self)
         self.format = SegmentedControl([(key, title) for key, title in FORMATS])
         self.originals = QCheckBox(tr("With the originals of what is masked"))
         self.filter = CodeView(context.theme)
@@ -97,7 +98,10 @@ class ExportDialog(QDialog):
 
     def _mask_words(self) -> str:
         if self._book.fault:
-            return tr("The decoder rules cannot be used, so only originals can be taken: {reason}", reason=self._book.fault)
+            return tr(
+                "The decoder rules cannot be used, so only originals can be taken: {reason}",
+                reason=broker_text(self._book.fault),
+            )
         return tr("Else what the masking rules hide is not in the file, and such messages cannot be sent from it again.")
 
     def _ask_path(self) -> None:

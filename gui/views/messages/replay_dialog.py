@@ -59,7 +59,7 @@ class ReplayDialog(QDialog):
         self._settings = context.settings
         self._file = ""
         self._is_dry = False
-        self.job = job or MessageJob(context.tasks, tr("Replay"), self)
+        self.job = job or MessageJob(context.tasks, lambda: tr("Replay"), self)
         self.filter = CodeView(theme)
         self.goal = SegmentedControl([(goal.value, tr(title)) for goal, title in _GOALS])
         self.topic_text = QLineEdit()

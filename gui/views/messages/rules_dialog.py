@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
+from gui.broker_words import broker_text
 from gui.error_words import error_text
 from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
@@ -145,7 +146,7 @@ class RulesDialog(QDialog):
 
     def _fill(self, topic: str) -> None:
         if self._book.fault:
-            self.error.set(tr("The rules were not read; saving replaces them."), self._book.fault)
+            self.error.set(lambda: tr("The rules were not read; saving replaces them."), partial(broker_text, self._book.fault))
         self.list.addItems([str(draft["topics"]) for draft in self._drafts])
         fitting = next((number for number, rule in enumerate(self._book.rules) if topic and rule.fits(topic)), -1)
         if fitting < 0 and topic:
@@ -269,7 +270,7 @@ class RulesDialog(QDialog):
                 self._shown = -1
                 self.list.setCurrentRow(number)
                 self._show_rule(number)
-                self.error.set(tr("Rule {number} cannot be used.", number=number + 1), error_text(error))
+                self.error.set(partial(tr, "Rule {number} cannot be used.", number=number + 1), partial(error_text, error))
                 return
         self.save_button.setEnabled(False)
         self._book.save(rules)

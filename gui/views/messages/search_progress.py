@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.broker_words import broker_text
 from gui.error_words import error_text
 from gui.operations.search import SearchRun, SearchState
 from gui.text import KnownTexts, count_text, duration_text, tr
@@ -59,16 +60,6 @@ _PLANS = KnownTexts(
     "queues and index are left aside: the store has queues of a kind that RocketMQ 5 alone reads",
     "queues and index are left aside: the store has no consume queues",
     "queues are left aside: topic {topic} has none",
-)
-_REASONS = KnownTexts(
-    "it was cancelled",
-    "the limit of {count} hits was reached",
-    "1 damaged place could not be read, the first in {place}",
-    "{count} damaged places could not be read, the first in {place}",
-    "{count} messages that the queues name are not in the log",
-    "{count} messages that the index names could not be read",
-    "{count} bodies could not be decompressed and were searched as they are stored",
-    "the store could not be read further: {reason}",
 )
 
 
@@ -183,7 +174,7 @@ class SearchProgress(Panel):
         if run.error is not None and run.state is SearchState.FAILED:
             return error_text(run.error)
         if run.state is SearchState.PARTIAL:
-            return tr("Partial, because {reasons}", reasons="; ".join(map(_REASONS.text, run.reasons)))
+            return tr("Partial, because {reasons}", reasons=tr("; ").join(map(broker_text, run.reasons)))
         return ""
 
     def _pause_or_go_on(self) -> None:

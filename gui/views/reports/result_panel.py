@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLay
 
 from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable
 from gui.models.table import ColumnTableModel
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
+from gui.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.reports.charts_panel import ChartsPanel
@@ -52,6 +52,7 @@ class ResultPanel(Panel):
         self._run: PastRun | None = None
         self._before: PastRun | None = None
         self._table: ResultTable | None = None
+        self._table_error: Words = ""
         self._charts: Sequence[ResultChart] = ()
         self.chip = Chip(theme)
         self.page_button = IconButton(theme, "arrow-square-out", " ", role="small", on_click=self._open_page)
@@ -105,13 +106,14 @@ class ResultPanel(Panel):
     def show_table(self, table: ResultTable) -> None:
         """Show a table of the result."""
         self._table = table
+        self._table_error = ""
         self._show_table()
 
-    def show_table_error(self, text: str) -> None:
+    def show_table_error(self, words: Words) -> None:
         """The table could not be read."""
         self._table = None
+        self._table_error = words
         self._show_table()
-        self.table_title.setText(text)
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -267,7 +269,7 @@ class ResultPanel(Panel):
             grid.hide()
             grid.deleteLater()
         table = self._table
-        self.table_title.setText(self._rows_text(table) if table is not None else "")
+        self.table_title.setText(self._rows_text(table) if table is not None else said(self._table_error))
         if table is None:
             return
         model: ColumnTableModel[ResultRow] = ColumnTableModel(

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from gui.error_words import error_line, kept_line
+from gui.error_words import kept_line
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import open_in_desktop, read_charts, read_table
@@ -327,7 +327,8 @@ class ReportsView(PageView):
             self.result.show_table(table)
 
     def _table_failed(self, error: Exception) -> None:
-        self.result.show_table_error(tr("The table was not read: {reason}", reason=error_line(error)))
+        told = kept_line(error)
+        self.result.show_table_error(lambda: tr("The table was not read: {reason}", reason=told()))
 
     def _charts_read(self, answer: tuple[Path, tuple[ResultChart, ...]]) -> None:
         folder, charts = answer

@@ -18,7 +18,6 @@ from broker_core.api import AskBroker, OrbitError, RequestCode
 from gui.models.hops import Hop
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.queries import LatestQuery
-from gui.text import tr
 from monitoring.admin.runtime import runtime_request
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
@@ -48,7 +47,7 @@ def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str],
 
     socket.connected.connect(lambda: end(done))
     socket.errorOccurred.connect(lambda _error: end(partial(failed, socket.errorString())))
-    limit.timeout.connect(lambda: end(partial(failed, tr("no connection within {count} s", count=REACH_MS // 1_000))))
+    limit.timeout.connect(lambda: end(partial(failed, f"no connection within {REACH_MS // 1_000} s")))
     limit.start(REACH_MS)
     socket.connectToHost(host.strip("[]"), int(port))
 
@@ -102,7 +101,7 @@ class ConnectionDoctor(QObject):
             self.hops += [Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
         if self._source.status is not SourceStatus.READY:
             reason = self._source.reason
-            self._tried(0, -1.0, reason.message if reason is not None else tr("the broker is not running"))
+            self._tried(0, -1.0, reason.message if reason is not None else "the broker is not running")
             return
         self._try(0)
 
@@ -132,7 +131,7 @@ class ConnectionDoctor(QObject):
         run = self._run
         address = self.hops[number].address
         if not address:
-            self._tried(number, -1.0, tr("no address is known: it does not run, or serves no clients"))
+            self._tried(number, -1.0, "no address is known: it does not run, or serves no clients")
             return
 
         def current(work: Callable[[], None]) -> None:
