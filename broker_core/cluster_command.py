@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
+from broker_core.broker.names import is_system_group
 from broker_core.client.route import PERMISSION_READ, PERMISSION_WRITE
 from broker_core.errors import OrbitError
 from broker_core.remoting.codes import version_name
@@ -91,7 +92,13 @@ def overview_of(cluster: AttachedCluster) -> dict[str, Any]:
         "brokers": [_broker_row(cluster, name) for name in cluster.link.numbers.names],
         "topics": _topic_rows(cluster.figures),
         "groups": [
-            {"name": name, "members": len(group.members), "topics": sorted(group.topics), "lag_messages": group.lag_messages}
+            {
+                "name": name,
+                "system": is_system_group(name),
+                "members": len(group.members),
+                "topics": sorted(group.topics),
+                "lag_messages": group.lag_messages,
+            }
             for name, group in sorted(_groups(cluster.figures).items())
         ],
         "faults": cluster.figures.faults(),
@@ -169,14 +176,12 @@ def _groups(figures: ClusterFigures) -> dict[str, _Group]:
 
 
 def _print(overview: dict[str, Any], out: TextIO) -> None:
-    own = [topic for topic in overview["topics"] if not topic["system"]]
-    left_out = len(overview["topics"]) - len(own)
     brokers = [
         (
             row["name"],
             ", ".join(f"{number}: {address}" for number, address in row["addresses"].items()),
             row["version"] or "?",
-            "yes" if row["answers"] else "NO",
+            "NO" if not row["answers"] else "in part" if row["name"] in overview["faults"] else "yes",
             _figure(row["put_per_second"]),
             _figure(row["get_per_second"]),
         )
@@ -184,13 +189,30 @@ def _print(overview: dict[str, Any], out: TextIO) -> None:
     ]
     _table(out, f"Cluster {', '.join(overview['clusters']) or '?'} at {overview['name_servers']}", (), [])
     _table(out, "", ("BROKER", "ADDRESSES", "VERSION", "ANSWERS", "PUT/S", "GET/S"), brokers)
-    topics = [(row["name"], str(row["write_queues"]), row["permission"], _figure(row["messages"])) for row in own]
-    _table(out, f"Topics: {len(own):,}, and {left_out:,} of the brokers' own", ("TOPIC", "QUEUES", "MAY", "MESSAGES"), topics)
-    groups = [
-        (row["name"], str(row["members"]), str(len(row["topics"])), _figure(row["lag_messages"])) for row in overview["groups"]
+    topics = [
+        (row["name"], str(row["write_queues"]), row["permission"], _figure(row["messages"]))
+        for row in _users(overview, "topics")
     ]
-    _table(out, f"Groups: {len(groups):,}", ("GROUP", "MEMBERS", "TOPICS", "LAG"), groups)
+    _table(out, _count("Topics", overview, "topics"), ("TOPIC", "QUEUES", "MAY", "MESSAGES"), topics)
+    groups = [
+        (row["name"], str(row["members"]), str(len(row["topics"])), _figure(row["lag_messages"]))
+        for row in _users(overview, "groups")
+    ]
+    _table(out, _count("Groups", overview, "groups"), ("GROUP", "MEMBERS", "TOPICS", "LAG"), groups)
     out.writelines(f"{part}: {reason}\n" for part, reason in overview["faults"].items())
+
+
+def _users(overview: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Topics or groups that are not the brokers' own."""
+    return [row for row in overview[kind] if not row["system"]]
+
+
+def _count(title: str, overview: dict[str, Any], kind: str) -> str:
+    """How many there are; where no broker told any, nobody knows."""
+    if overview["faults"] and not overview["topics"] and not overview["groups"]:
+        return f"{title}: ?"
+    users = len(_users(overview, kind))
+    return f"{title}: {users:,}, and {len(overview[kind]) - users:,} of the brokers' own"
 
 
 def _figure(value: float | None) -> str:

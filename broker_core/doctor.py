@@ -222,7 +222,7 @@ class Doctor:
         credentials = self._security.credentials
         if credentials is None:
             return "It asks for keys: give the access key with its secret key."
-        return f"Check the secret key of {credentials.access_key}, and that this account may read the broker."
+        return f"Check the keys of {credentials.access_key}, and that this account may read the broker."
 
     async def _try_brokers(self, brokers: list[BrokerPlace]) -> None:
         places = [(broker.name, number, address) for broker in brokers for number, address in sorted(broker.addresses.items())]

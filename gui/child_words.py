@@ -32,7 +32,7 @@ _FORMS: tuple[str, ...] = (
     "This looks like a broker: give the address of the name server, usually with port 9876.",
     "Set namesrvAddr of the broker to this address, and look into the broker's log.",
     "It asks for keys: give the access key with its secret key.",
-    "Check the secret key of {key}, and that this account may read the broker.",
+    "Check the keys of {key}, and that this account may read the broker.",
     "What answers is perhaps no broker.",
     (
         "{address} asks for keys, and this connection has none: give it the access key and the secret key of an account "
@@ -199,6 +199,15 @@ _FORMS: tuple[str, ...] = (
         "the secret in the file {path} instead. Nothing was changed"
     ),
     "the file of secrets {path} cannot be used: {reason}. Nothing was changed",
+    "no answer within {count} ms",
+    "General SOCKS server failure",
+    "Connection not allowed by ruleset",
+    "Network unreachable",
+    "Host unreachable",
+    "Connection refused by destination host",
+    "Username and password authentication failure",
+    "No acceptable authentication methods were offered",
+    "Connection timed out",
     "{count} hits in {messages_count} messages",
     "the limit of {count} hits was reached",
     "{count} messages with {bytes_count} bytes, from {source} to {target}",

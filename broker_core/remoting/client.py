@@ -17,6 +17,7 @@ from broker_core.remoting.connection import Connection, Handler, end_all
 from broker_core.remoting.dialers import dialer_of
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.signature import Credentials
+from broker_core.remoting.socket_reason import socket_reason
 from broker_core.remoting.way import Dialer, Way
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ async def connect(
         text = f"the TLS handshake with {address} failed ({reason}): does it speak TLS, and is its certificate trusted?"
         raise NetworkError(text, address=address) from error
     except OSError as error:
-        text = f"cannot connect to {address} ({error.strerror or error}): is a server running there?"
+        text = f"cannot connect to {address} ({socket_reason(error)}): is a server running there?"
         raise NetworkError(text, address=address) from error
     return connection
 

@@ -6,6 +6,7 @@ import asyncio
 import socket
 
 from broker_core.errors import NetworkError
+from broker_core.remoting.socket_reason import socket_reason
 from broker_core.remoting.ssh_tunnel import SshDialer
 from broker_core.remoting.way import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, address_text, loaded
 
@@ -29,7 +30,7 @@ class SocksDialer:
         try:
             found: socket.socket = await proxy.connect(host, port, timeout=WAY_TIMEOUT_MS / 1000)
         except socks.ProxyConnectionError as error:
-            text = f"cannot connect to the SOCKS proxy {self._address} ({error.strerror or error}): is it running there?"
+            text = f"cannot connect to the SOCKS proxy {self._address} ({socket_reason(error)}): is it running there?"
             raise NetworkError(text, address=self._address) from error
         except socks.ProxyTimeoutError as error:
             text = f"the SOCKS proxy {self._address} did not reach {target} within {WAY_TIMEOUT_MS:,} ms"
@@ -44,7 +45,8 @@ class SocksDialer:
             async with asyncio.timeout(WAY_TIMEOUT_MS / 1000):
                 _, writer = await asyncio.open_connection(self._way.host, self._way.port)
         except (OSError, TimeoutError) as error:
-            reason = getattr(error, "strerror", None) or str(error) or f"no answer within {WAY_TIMEOUT_MS:,} ms"
+            is_late = isinstance(error, TimeoutError) and error.errno is None
+            reason = f"no answer within {WAY_TIMEOUT_MS:,} ms" if is_late else socket_reason(error)
             text = f"cannot connect to the SOCKS proxy {self._address} ({reason}): is it running there?"
             raise NetworkError(text, address=self._address) from error
         writer.close()

@@ -201,7 +201,7 @@ class ConnectDialog(QDialog):
 
     def _show_hops(self) -> None:
         self.hops.set_rows(self.probe.hops)
-        wrong = [hop.what_is_wrong for hop in self.probe.hops if hop.fault] or [self.probe.fault]
+        wrong = [hop.what_is_wrong for hop in self.probe.hops if hop.fault] or [broker_text(self.probe.fault)]
         self.hop_fault.setText(wrong[0])
         self.hop_fault.setVisible(bool(wrong[0]))
 

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from gui.broker_words import broker_text
 from gui.main_window.copy_ends import CopyEnds, Named
 from gui.models.copy_order import CopyEnd, CopyOrder, Span, input_of, resume_arguments
 from gui.operations.message_job import JobState, MessageJob
@@ -305,7 +306,7 @@ class CopyDialog(QDialog):
         for widget, shown_for in bounds:
             widget.setVisible(span is shown_for)
         fault = self.order().fault
-        refusal = self._fault or (tr(fault) if fault else self._target_refusal())
+        refusal = broker_text(self._fault) or (tr(fault) if fault else self._target_refusal())
         self.fault.setText("" if running else refusal)
         self.fault.setVisible(bool(refusal) and not running)
         self.preview_button.setEnabled(not self._is_busy and not fault)

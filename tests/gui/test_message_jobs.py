@@ -114,6 +114,15 @@ def test_an_export_cannot_be_paused(job, tasks):
     assert (task.can_pause, job.state) == (False, JobState.RUNNING)
 
 
+def test_an_end_is_told_once(qtbot, theme, job, child):
+    view = job_view.JobView(theme, job)
+    qtbot.addWidget(view)
+    job.start(["copy"])
+    child.error_read.emit("complete: 248 copied; receipt: /r")
+    child.end()
+    assert view.outcome.text() == "Complete: 248 copied; receipt: /r"
+
+
 def test_what_was_said_is_not_looked_at_anew_with_every_line(qtbot, theme, job, child, monkeypatch):
     looked_at = []
     monkeypatch.setattr(child_words, "_anew", lambda line, _depth: looked_at.append(line) or line)

@@ -90,7 +90,7 @@ def test_other_keys_are_refused_and_the_doctor_says_so(real, credentials, meanin
     async def scenario():
         hops = await examined(real, credentials)
         assert meaning in hops[CREDENTIALS].fault
-        assert ("give the access key" if credentials is None else "Check the secret key") in hops[CREDENTIALS].advice
+        assert ("give the access key" if credentials is None else "Check the keys") in hops[CREDENTIALS].advice
         assert VERSION not in hops
 
     asyncio.run(scenario())

@@ -85,7 +85,7 @@ def test_every_hop_of_a_secured_broker_is_tried_through_the_map(tmp_path):
             assert "file of authorities" in distrusting[-1].advice
             guessed = await examined(broker.name_server_address, accessKey="shop-user", secretKey="guessed", **tls)
             assert names(guessed) == [PORT, TLS, ANSWER]
-            assert "Check the secret key of shop-user" in guessed[-1].advice
+            assert "Check the keys of shop-user" in guessed[-1].advice
             unsigned = await examined(broker.name_server_address, **tls)
             assert "give the access key" in unsigned[-1].advice
             in_plain_text = await examined(broker.name_server_address)

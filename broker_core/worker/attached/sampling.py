@@ -121,6 +121,8 @@ class Sampling:
 
         One that does not answer is lost for the time being, and a slow one tells its names in the first round.
         """
+        # Where brokers are, and which topics are their own by the names of clusters, is known since the link was made.
+        self._take_brokers()
         greetings = (self._rounds_of(name).greet() for name in self._link.brokers)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._link.settings.timeout_ms / 1000):
@@ -131,11 +133,14 @@ class Sampling:
 
     async def _find_brokers(self) -> list[BrokerPlace]:
         found = await self._link.find_brokers()
+        self._take_brokers()
+        self._figures.take_registered({broker.name for broker in found})
+        return found
+
+    def _take_brokers(self) -> None:
         for place in self._link.brokers.values():
             self._figures.take_place(place)
-        self._figures.take_registered({broker.name for broker in found})
         self._figures.cluster_names.update(broker.cluster for broker in self._link.brokers.values() if broker.cluster)
-        return found
 
     async def _watch_names(self) -> None:
         settings = self._link.settings

@@ -55,7 +55,9 @@ class JobView(QWidget):
         word, role = _WORDS[job.state]
         self.line.setVisible(job.is_running)
         self.line.set_share(job.share)
-        self.outcome.setText(f"{tr(word)}: {child_text(job.last)}" if job.last else tr(word))
+        # Some ends begin with the same word.
+        told = child_text(job.last.removeprefix(f"{word.lower()}: "))
+        self.outcome.setText(f"{tr(word)}: {told}" if told else tr(word))
         set_role(self.outcome, role)
         warnings = [child_text(line.removeprefix(WARNING)) for line in job.lines if line.startswith(WARNING)]
         self.warnings.setText("\n".join(warnings))

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
+from gui.broker_words import broker_text
 from gui.connections import Cluster
 from gui.main_window.menus import ask_for_cluster, ask_to_change, ask_to_forget
 from gui.models.hops import Hop, hop_columns
@@ -243,7 +244,9 @@ class ConnectionsPanel(QWidget):
             hops, fault = [], ""
         self.hops.set_rows(hops)
         wrong = next((hop for hop in hops if hop.fault), None)
-        name, why = (tr(wrong.name), wrong.what_is_wrong) if wrong is not None else (chosen.name if chosen else "", fault)
+        name, why = (
+            (tr(wrong.name), wrong.what_is_wrong) if wrong is not None else (chosen.name if chosen else "", broker_text(fault))
+        )
         self.fault.set(tr("{hop} does not answer", hop=name) if why else "", why)
 
 

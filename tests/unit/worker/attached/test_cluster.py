@@ -33,6 +33,7 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.field_views import FieldReader
 from tests.support.attached import BROKER, QUICK, asking, attached, broker_on
+from tests.support.fake_cluster import FakeBroker, FakeCluster, refused
 from tests.support.remoting_peer import BROKER as PEER_BROKER
 from tests.support.remoting_peer import Peer, eventually
 
@@ -246,6 +247,34 @@ def test_the_overview_is_printed_as_text_and_as_json(tmp_path, capsys):
         assert (overview["brokers"][0]["name"], overview["faults"]) == (BROKER, {})
 
     play(tmp_path, scenario)
+
+
+def test_what_no_broker_tells_is_not_counted_as_none(capsys):
+    async def scenario():
+        broker = FakeBroker("a", {"orders": 4})
+        broker.answer_all(refused)
+        async with FakeCluster([broker]) as fake:
+            assert await asyncio.to_thread(cluster_command.main, ["--ns", fake.name_server]) == 1
+
+    asyncio.run(scenario())
+    text = capsys.readouterr().out
+    assert "Topics: ?" in text
+    assert "Groups: ?" in text
+    assert "in part" in text
+    assert "asks for keys, and this connection has none" in text
+
+
+def test_groups_of_brokers_are_counted_apart(capsys):
+    async def scenario():
+        groups = ["CID_RMQ_SYS_TRANS", "g"]
+        positions = {f"orders@{group}": {0: 0} for group in groups}
+        async with FakeCluster([FakeBroker("a", {"orders": 1}, {"orders": 5}, groups, positions)]) as fake:
+            assert await asyncio.to_thread(cluster_command.main, ["--ns", fake.name_server]) == 0
+
+    asyncio.run(scenario())
+    text = capsys.readouterr().out
+    assert "Groups: 1, and 1 of the brokers' own" in text
+    assert "CID_RMQ_SYS_TRANS" not in text
 
 
 def test_without_a_name_server_the_overview_says_so(capsys):

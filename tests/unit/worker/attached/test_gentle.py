@@ -78,12 +78,17 @@ def test_rows_on_the_screen_and_groups_that_move_come_first(monkeypatch):
 
 def test_names_are_there_after_a_handful_of_requests():
     async def scenario():
-        fake = FakeCluster([large_broker()])
+        broker = large_broker()
+        # Brokers have a topic of the name of their cluster.
+        broker.topics["C"] = 1
+        fake = FakeCluster([broker])
         async with fake, attached(fake.name_server, SETTINGS) as cluster:
             await cluster.sampling.greet()
             assert fake.requests() == 4
             catalog = cluster.figures.catalog()
-            assert (len(catalog.topics), len(catalog.groups), len(catalog.queue_id)) == (TOPICS, GROUPS, TOPICS * 4)
+            assert catalog.broker_address == [broker.address]
+            assert [name for name, own in zip(catalog.topics, catalog.topic_is_system, strict=True) if own] == ["C"]
+            assert (len(catalog.topics), len(catalog.groups), len(catalog.queue_id)) == (TOPICS + 1, GROUPS, TOPICS * 4)
 
     asyncio.run(scenario())
 
