@@ -36,8 +36,9 @@ class Hop:
     @property
     def what_is_wrong(self) -> str:
         """The fault, and what to do about it."""
-        ends = self.fault.endswith((".", "!", "?"))
-        return (" " if ends else ". ").join(filter(None, (broker_text(self.fault), child_text(self.advice))))
+        fault, advice = broker_text(self.fault), child_text(self.advice)
+        ends = fault.endswith((".", "!", "?", "。", "！", "？"))
+        return (" " if ends else tr(". ")).join(filter(None, (fault, advice)))
 
 
 def hop_columns() -> list[Column[Hop]]:

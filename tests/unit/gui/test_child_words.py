@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 from gui.child_words import _FORMS, child_text
+from gui.models.hops import Hop
 from gui.text import CatalogueTranslator, load_catalogue
 
 BROKER_CORE = Path(__file__).resolve().parents[3] / "broker_core"
@@ -90,6 +91,14 @@ def given_to(path: Path, *names: str) -> list[str]:
     calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     named = [call for call in calls if ast.unparse(call.func) in names and call.args]
     return [text for text in (_text(call.args[0]) for call in named) if len(text) > 20]
+
+
+def test_a_hop_is_told_with_the_signs_of_the_language(qapp, request):
+    hop = Hop("Name", "h", fault="the name h cannot be resolved (Name or service not known)", advice="Give HOST:PORT.")
+    assert hop.what_is_wrong == "the name h cannot be resolved (Name or service not known). Give HOST:PORT."
+    request.getfixturevalue("chinese")
+    assert "。" in hop.what_is_wrong.removesuffix("。")
+    assert ". " not in hop.what_is_wrong
 
 
 def test_what_searches_rules_and_key_stores_lack_is_told_in_chinese(chinese):
