@@ -16,6 +16,8 @@ from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.paint import paint_sparkline
 
 SPARKLINE_WIDTH_MIN = 36
+HEAD_HEIGHT = 36
+"""Of the title line of a panel, px."""
 TERM = "term"
 """Property of a widget that shows a figure: its English title, by which an explanation is found."""
 
@@ -34,7 +36,7 @@ class Panel(QFrame):
         self._line = QHBoxLayout(self._head)
         self._line.setContentsMargins(12, 0, 12, 0)
         self._line.setSpacing(8)
-        self._head.setFixedHeight(36)
+        self._head.setFixedHeight(HEAD_HEIGHT)
         self._title = label(title, "panel-title")
         self._subtitle = ElidedLabel(subtitle, "caption")
         self._line.addWidget(self._title)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtWidgets import QScrollArea
 
 from broker_core.api import StoreError
@@ -41,7 +41,7 @@ from gui.views.overview.flow_picture import (
 from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowScene, band_width
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
-from gui.views.overview.view import BODY_HEIGHT_MIN, OverviewView
+from gui.views.overview.view import OverviewView
 from monitoring.delay import no_delays
 from monitoring.lag_limits import LagLimits
 from monitoring.series import History
@@ -169,7 +169,51 @@ def test_draining_is_said_in_words(lag, change, expected):
 def test_charts_take_the_room_there_is_and_no_more(make_view):
     view = make_view(FakeSource())
     scroll = view.findChild(QScrollArea)
-    assert scroll.widget().height() <= max(scroll.height(), BODY_HEIGHT_MIN)
+    assert scroll.widget().height() <= max(scroll.height(), scroll.widget().minimumSizeHint().height())
+
+
+FLAT = (QSize(1232, 795), QSize(1232, 755), QSize(1072, 695), QSize(1072, 655), QSize(1072, 500))
+"""Of the page in windows of 1440 × 900 and 1280 × 800, without and with a banner above it, and in one that is lower still."""
+
+
+@pytest.mark.parametrize("size", FLAT, ids=lambda size: f"{size.width()}x{size.height()}")
+def test_nothing_is_cut_off_in_a_low_window(make_view, qtbot, size):
+    view = make_view(FakeSource())
+    panels = view.throughput, view.backlog, view.attention, view.tables
+    view.resize(size)
+
+    def is_whole(widget):
+        least = widget.minimumSizeHint().expandedTo(widget.minimumSize())
+        return widget.height() >= least.height() and widget.parentWidget().rect().contains(widget.geometry())
+
+    qtbot.waitUntil(lambda: all(map(is_whole, (view.flow, view.tiles, *panels))))
+    cards = [view.flow.card_rect(card.key) for card in view.flow.picture.cards()]
+    assert cards
+    assert all(QRectF(view.flow.rect()).contains(rect) for rect in cards)
+
+
+@pytest.mark.parametrize("size", FLAT[:3], ids=lambda size: f"{size.width()}x{size.height()}")
+def test_only_a_banner_in_a_window_of_800_px_makes_the_page_scroll(make_view, qtbot, size):
+    view = make_view(FakeSource())
+    panels = view.throughput, view.backlog, view.attention, view.tables
+    view.resize(size)
+    bar = view.findChild(QScrollArea).verticalScrollBar()
+    qtbot.waitUntil(lambda: all(panel.isVisible() for panel in panels) and bar.maximum() == 0)
+
+
+def test_as_many_alerts_are_listed_as_there_is_room_for(make_view, qtbot, monkeypatch):
+    view = make_view(FakeSource())
+    found = view.context.alerts.open_alerts() * 9
+    assert found
+    monkeypatch.setattr(view.context.alerts, "open_alerts", lambda: found[:4])
+    view.state_changed(fake_state())
+    rows = view.attention.rows
+    qtbot.waitUntil(lambda: all(row.isVisible() for row in rows))
+    view.resize(QSize(1232, 640))
+    qtbot.waitUntil(lambda: [row.isVisible() for row in rows] == [True, True, False, False])
+    assert view.attention.subtitle.startswith("4 open")
+    view.resize(QSize(1232, 795))
+    qtbot.waitUntil(lambda: all(row.isVisible() for row in rows))
 
 
 def test_tiles_show_the_figures_of_the_state(make_view):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from gui.operations.alert_center import SEVERITY_STATES, OpenAlert
@@ -17,11 +17,12 @@ from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_tex
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.chip import Chip
-from gui.widgets.panel import Panel
+from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.saved_menu import menu_text
 from monitoring.state import ClusterState
 
-ROWS_SHOWN = 4
+ROWS_SHOWN, ROWS_KEPT = 4, 2
+"""At most, and beside charts in a low window."""
 BUTTON_WIDTH_MIN = 62
 """So that short verbs stand below each other."""
 MUTES_SHOWN = 12
@@ -36,6 +37,7 @@ class AttentionPanel(Panel):
         self._context = context
         self._alerts: list[OpenAlert] = []
         self._now_ms = 0
+        self._rows_kept = ROWS_KEPT
         self.mute_button = QPushButton()
         self.mute_button.setProperty("role", "link")
         self.mute_button.clicked.connect(lambda _checked=False: self._open_mute_menu())
@@ -45,6 +47,7 @@ class AttentionPanel(Panel):
         self.nothing = label(role="secondary")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.content.setSpacing(0)
+        self._row_height = self.rows[0].sizeHint().height()
         for row in self.rows:
             self.content.addWidget(row)
         self.content.addWidget(self.nothing, 1)
@@ -62,6 +65,34 @@ class AttentionPanel(Panel):
         self.mute_button.setText(tr("Mute…"))
         self._show()
 
+    # ---- room ----------------------------------------------------------------------------------------------------------
+
+    def keep_rows(self, count: int) -> None:
+        """Be high enough for so many rows; more are shown where there is room."""
+        self._rows_kept = count
+        self.updateGeometry()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self._frame_height + self._rows_kept * self._row_height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_rows()
+
+    @property
+    def _frame_height(self) -> int:
+        margins = self.content.contentsMargins()
+        return HEAD_HEIGHT + 2 + margins.top() + margins.bottom()
+
+    def _show_rows(self) -> None:
+        """Show as many alerts as there is room for; the title says how many there are."""
+        room = max(1, (self.height() - self._frame_height) // self._row_height)
+        shown = self._alerts[: min(room, ROWS_SHOWN)]
+        for row, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
+            row.show_alert(alert, self._now_ms)
+
+    # ---- texts ---------------------------------------------------------------------------------------------------------
+
     def _show(self) -> None:
         center = self._context.alerts
         self._alerts = center.open_alerts()
@@ -71,8 +102,7 @@ class AttentionPanel(Panel):
         self.mute_button.setVisible(bool(self._alerts))
         self.nothing.setText(self._quiet_words())
         self.nothing.setVisible(not self._alerts)
-        for row, alert in zip(self.rows, [*self._alerts[:ROWS_SHOWN], *[None] * ROWS_SHOWN], strict=False):
-            row.show_alert(alert, self._now_ms)
+        self._show_rows()
 
     def _quiet_words(self) -> str:
         center = self._context.alerts

@@ -18,13 +18,16 @@ from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.card_area import CardArea
 
 CARD_WIDTH = 158.0
-CARD_HEIGHT = 50.0
+CARD_HEIGHT_MIN, CARD_HEIGHT = 43.0, 50.0
 CARD_GAP = 8.0
+ROWS_MAX = 3
+"""Cards in a column."""
 STRIPE_WIDTH = 3.0
 BAND_WIDTH_MIN = 2.0
 BAND_WIDTH_MAX = 20.0
 RATE_OF_WIDEST = 10_000.0
-PADDING = 10.0
+PADDING, SPACE = 10.0, 8.0
+"""Beside all cards; above and below them together."""
 LABEL_AT = 0.32
 """Where along its band a label stands, as a share."""
 LABEL_PADDING, LABEL_HEIGHT, LABEL_GROUND = 4.0, 15.0, 0.8
@@ -104,7 +107,9 @@ class FlowScene(CardArea):
         self._tokens = tokens
         self._picture = FlowPicture((), ())
         self._rects: dict[str, QRectF] = {}
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        # Lower where the page is, never higher: cards hold three figures and no more.
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.setMaximumHeight(_height(CARD_HEIGHT))
 
     def set_tokens(self, tokens: Tokens) -> None:
         """Restyle after a theme switch."""
@@ -126,10 +131,16 @@ class FlowScene(CardArea):
         return self._picture
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(640, round(3 * CARD_HEIGHT + 2 * CARD_GAP + 8))
+        return QSize(640, _height(CARD_HEIGHT_MIN))
 
     def sizeHint(self) -> QSize:
-        return QSize(1160, self.minimumSizeHint().height())
+        return QSize(1160, _height(CARD_HEIGHT))
+
+    @property
+    def _card_height(self) -> float:
+        """Of each card, px: what the height of now leaves them."""
+        free = self.height() - SPACE - (ROWS_MAX - 1) * CARD_GAP
+        return min(CARD_HEIGHT, max(CARD_HEIGHT_MIN, free / ROWS_MAX))
 
     # ---- events --------------------------------------------------------------------------------------------------------
 
@@ -162,12 +173,13 @@ class FlowScene(CardArea):
             return
         width = min(CARD_WIDTH, (self.width() - 2 * PADDING) / (len(columns) * 1.3))
         step = (self.width() - 2 * PADDING - width) / max(1, len(columns) - 1)
+        each = self._card_height
         for number, column in enumerate(columns):
-            height = len(column) * CARD_HEIGHT + (len(column) - 1) * CARD_GAP
+            height = len(column) * each + (len(column) - 1) * CARD_GAP
             top = (self.height() - height) / 2
             for row, card in enumerate(column):
-                y = top + row * (CARD_HEIGHT + CARD_GAP)
-                self._rects[card.key] = QRectF(PADDING + number * step, y, width, CARD_HEIGHT)
+                y = top + row * (each + CARD_GAP)
+                self._rects[card.key] = QRectF(PADDING + number * step, y, width, each)
 
     def _ports(self) -> tuple[dict[int, QPointF], dict[int, QPointF]]:
         """Where each band leaves and enters; bands on one side of a card lie beside each other."""
@@ -182,7 +194,7 @@ class FlowScene(CardArea):
 
     def _spread(self, bands: list[int], x: float, middle: float) -> dict[int, QPointF]:
         widths = [max(BAND_WIDTH_MIN, band_width(self._picture.bands[n].rate)) for n in bands]
-        scale = min(1.0, (CARD_HEIGHT - 12) / max(1.0, sum(widths)))
+        scale = min(1.0, (self._card_height - 12) / max(1.0, sum(widths)))
         y = middle - sum(widths) * scale / 2
         ports = {}
         for number, width in zip(bands, widths, strict=True):
@@ -243,7 +255,8 @@ class FlowScene(CardArea):
         painter.setBrush(QColor(self._tokens.raised))
         painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
         painter.fillRect(QRectF(rect.left(), rect.top() + 6, STRIPE_WIDTH, rect.height() - 12), QColor(self._colour(card.role)))
-        inner = rect.adjusted(12, 6, -10, -6)
+        air = 6 if rect.height() >= CARD_HEIGHT else 3
+        inner = rect.adjusted(12, air, -10, -air)
         tokens, bottom = self._tokens, Qt.AlignmentFlag.AlignBottom
         _paint_text(painter, card.title, inner, _Line(Size.SECONDARY, tokens.text_2, Qt.AlignmentFlag.AlignTop))
         value = _Line(16, tokens.text_1, bottom, QFont.Weight.DemiBold)
@@ -251,6 +264,10 @@ class FlowScene(CardArea):
         fact = inner.adjusted(width + 6, 0, 0, -2)
         if QFontMetricsF(text_font(Size.CAPTION)).horizontalAdvance(card.fact) <= fact.width():  # a part of it says nothing
             _paint_text(painter, card.fact, fact, _Line(Size.CAPTION, tokens.text_3, bottom | Qt.AlignmentFlag.AlignRight))
+
+
+def _height(card: float) -> int:
+    return round(ROWS_MAX * card + (ROWS_MAX - 1) * CARD_GAP + SPACE)
 
 
 def _way(start: QPointF, end: QPointF) -> QPainterPath:

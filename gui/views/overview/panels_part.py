@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gui.views.overview.attention import AttentionPanel
+from gui.views.overview.attention import ROWS_KEPT, ROWS_SHOWN, AttentionPanel
 from gui.views.overview.charts import BacklogPanel, ThroughputPanel
 from gui.views.page import PageContext
 from gui.widgets.beside_row import BesideRow
@@ -19,7 +19,12 @@ class PanelsPart(BesideRow):
         throughput, attention = ThroughputPanel(context), AttentionPanel(context)
         super().__init__((throughput, 45), (backlog, 21), (attention, 34))
         self.throughput, self._backlog, self.attention = throughput, backlog, attention
+        self.turned.connect(self._give_rows)
         self._state: ClusterState | None = None
+
+    def _give_rows(self, is_turned: bool) -> None:
+        # Below the charts it takes no room from them.
+        self.attention.keep_rows(ROWS_SHOWN if is_turned else ROWS_KEPT)
 
     @property
     def backlog(self) -> BacklogPanel:

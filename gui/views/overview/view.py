@@ -27,10 +27,6 @@ from gui.widgets.panel import TERM, Panel
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-BODY_HEIGHT_MIN = 660
-PANELS_BELOW = 190
-"""Of the panel that stands below the charts in a narrow window, px."""
-
 
 class OverviewView(PageView):
     """Tiles, message flow, charts, and what is busiest or behind."""
@@ -95,8 +91,7 @@ class OverviewView(PageView):
     def _build(self) -> None:
         self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
         self._flow_panel.content.addWidget(self.flow)
-        body = self._body = _Body()
-        body.setMinimumHeight(BODY_HEIGHT_MIN)
+        body = _Body()
         lines = QVBoxLayout(body)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(Size.GAP)
@@ -131,9 +126,7 @@ class OverviewView(PageView):
         return self._panels.widget.attention
 
     def _make_panels(self) -> PanelsPart:
-        made = PanelsPart(self.context)
-        made.turned.connect(lambda _is_turned: self._give_room())
-        return made
+        return PanelsPart(self.context)
 
     def _fill_panels(self, panels: PanelsPart) -> None:
         if self._state is not None:
@@ -148,16 +141,12 @@ class OverviewView(PageView):
         made = TablesPart(self.context, self._play)
         if self._state is not None:
             made.show_state(self._state)
-        made.beside.turned.connect(lambda _is_turned: self._give_room())
+        made.beside.turned.connect(self._tables_turned)
         return made
 
-    def _give_room(self) -> None:
-        """Where parts stand below each other, what scrolls is higher."""
-        tables, panels = self._tables.made, self._panels.made
-        tables_below = TABLES_HEIGHT + Size.GAP if tables is not None and tables.beside.is_turned else 0
-        panels_below = PANELS_BELOW + Size.GAP if panels is not None and panels.is_turned else 0
-        self._tables.setFixedHeight(TABLES_HEIGHT + tables_below)
-        self._body.setMinimumHeight(BODY_HEIGHT_MIN + tables_below + panels_below)
+    def _tables_turned(self, is_turned: bool) -> None:
+        """Where one of them stands below the others, what scrolls is higher."""
+        self._tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
 
@@ -205,10 +194,13 @@ class OverviewView(PageView):
 
 
 class _Body(QWidget):
-    """What scrolls. Empty tables hold wrapped words, whose height depends on the width: charts would be stretched for them."""
+    """What scrolls, as high as its parts must be and no higher where there is no room for more.
+
+    Empty tables hold wrapped words, whose height depends on the width: charts would be stretched for them.
+    """
 
     def hasHeightForWidth(self) -> bool:
         return False
 
     def heightForWidth(self, width: int) -> int:  # noqa: ARG002  Qt's signature
-        return BODY_HEIGHT_MIN
+        return self.minimumSizeHint().height()
