@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from gui.main_window.page_room import PageRoom
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TABS_MAX = 20
 TABS_WIDTH_MIN = 60
-TITLE_CHARACTERS_MAX = 36
-"""A name longer than this is cut in its middle; the tool tip says all of it."""
+TITLE_WIDTH_MAX = 168
+"""Of the words in a tab, px; what is longer is cut, and the tool tip says all of it."""
 TITLES_A_TURN = 3
 """Titles of tabs behind that are written in a turn: with each Qt lays out all tabs, and another language changes them all."""
 TEAR_OFF = 40
@@ -105,7 +105,7 @@ class PageArea(QWidget):
         self.tabs.setDrawBase(False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setIconSize(QSize(Size.ICON_BUTTON, Size.ICON_BUTTON))
-        # Many tabs are scrolled: Qt would rather cut every title than show a button for it.
+        # Titles come cut to their width. Many tabs are scrolled: Qt would rather cut every title than show a button for it.
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
@@ -192,7 +192,7 @@ class PageArea(QWidget):
 
     def _insert(self, slot: _Slot, title: str) -> None:
         self._slots.append(slot)
-        index = self.tabs.addTab(shown_title(title))
+        index = self.tabs.addTab(shown_title(title, self.tabs.fontMetrics()))
         self.tabs.setTabToolTip(index, title)
         self._write_icons()
 
@@ -279,7 +279,7 @@ class PageArea(QWidget):
     def _write_title(self, page: PageView, title: str) -> None:
         if page in self.pages:
             index = self._index(page)
-            self.tabs.setTabText(index, shown_title(title))
+            self.tabs.setTabText(index, shown_title(title, self.tabs.fontMetrics()))
             self.tabs.setTabToolTip(index, title)
 
     def _title_changed(self, page: PageView, title: str) -> None:
@@ -311,12 +311,11 @@ class PageArea(QWidget):
             self._write()
 
 
-def shown_title(title: str) -> str:
-    """A title as its tab says it: what tells long names apart is at their ends."""
-    if len(title) <= TITLE_CHARACTERS_MAX:
-        return title
-    head = TITLE_CHARACTERS_MAX // 2
-    return f"{title[:head]}…{title[head + 1 - TITLE_CHARACTERS_MAX :]}"
+def shown_title(title: str, metrics: QFontMetrics) -> str:
+    """A title as its tab says it: names keep both ends, where they differ; words, as those of a search, their beginning."""
+    is_name = not any(letter.isspace() for letter in title)
+    mode = Qt.TextElideMode.ElideMiddle if is_name else Qt.TextElideMode.ElideRight
+    return metrics.elidedText(title, mode, TITLE_WIDTH_MAX)
 
 
 class Veil(QWidget):

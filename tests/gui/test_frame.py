@@ -18,7 +18,7 @@ from gui.main_window.clusters import Clusters
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
-from gui.main_window.page_area import TITLE_CHARACTERS_MAX
+from gui.main_window.page_area import TITLE_WIDTH_MAX
 from gui.models.reports import RunState
 from gui.operations.requests import BegunLater
 from gui.operations.tasks import TaskList
@@ -240,9 +240,26 @@ def test_a_very_long_title_is_cut_in_its_middle_and_told_whole_by_its_tip(frame)
     frame.area.current.title_changed.emit(name)
     tabs = frame.area.tabs
     index = tabs.currentIndex()
-    assert (tabs.tabToolTip(index), len(tabs.tabText(index))) == (name, TITLE_CHARACTERS_MAX)
-    assert tabs.tabText(index).startswith("order-events-of-th…")
-    assert tabs.tabText(index).endswith("-region-v2")
+    shown = tabs.tabText(index)
+    assert tabs.tabToolTip(index) == name
+    assert tabs.fontMetrics().horizontalAdvance(shown) <= TITLE_WIDTH_MAX
+    assert "…" in shown
+    assert shown.startswith("order-ev")
+    assert shown.endswith("region-v2")
+
+
+def test_the_title_of_a_search_is_cut_at_its_end_and_has_room_for_what_is_left(frame):
+    title = 'Messages: topic = "orders" and tag = "PAID" and body contains "杭州"'
+    frame.area.current.title_changed.emit(title)
+    tabs = frame.area.tabs
+    index = tabs.currentIndex()
+    shown = tabs.tabText(index)
+    assert tabs.tabToolTip(index) == title
+    assert shown.startswith("Messages: topic =")
+    assert shown.endswith("…")
+    words = tabs.fontMetrics().horizontalAdvance(shown)
+    # Beside the words: the icon, the button that closes the tab, and the space around them.
+    assert tabs.tabRect(index).width() >= words + tabs.iconSize().width() + 20
 
 
 def test_the_side_bar_finds_a_page(frame, qtbot):

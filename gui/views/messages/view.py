@@ -35,7 +35,6 @@ from gui.widgets.containers import PartBar
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-TITLE_CHARACTERS_MAX = 40
 BROWSE, SEARCH = range(2)
 """Parts of the page, in the order of their tabs."""
 
@@ -91,7 +90,7 @@ class MessagesView(PageView):
 
     def tab_title(self) -> str:
         if self.tabs.currentIndex() == SEARCH and self.search.run.text:
-            return tr("Messages: {topic}", topic=_shortened(self.search.run.text))
+            return tr("Messages: {topic}", topic=" ".join(self.search.run.text.split()))
         return tr("Messages: {topic}", topic=self.pages.topic) if self.pages.topic else tr(self.title)
 
     def open(self, arguments: PageArguments) -> None:
@@ -386,7 +385,3 @@ class MessagesView(PageView):
             self.header.set_facts(tr("{topic}, newest of all queues", topic=self.pages.topic))
         else:
             self.header.set_facts(tr("{topic}, queue {queue}", topic=self.pages.topic, queue=self.pages.queue))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= TITLE_CHARACTERS_MAX else text[: TITLE_CHARACTERS_MAX - 1] + "…"
