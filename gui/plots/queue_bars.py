@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.text import rate_text, tr
@@ -21,7 +21,13 @@ LABEL_HEIGHT = 18
 
 
 class QueueBars(QWidget):
-    """Rates of the queues of a topic; a queue that takes much more than its share stands out."""
+    """Rates of the queues of a topic; a queue that takes much more than its share stands out.
+
+    Signals:
+        chosen: A bar was clicked; carries the id of its queue.
+    """
+
+    chosen = Signal(int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -29,6 +35,7 @@ class QueueBars(QWidget):
         self._rates: list[tuple[int, float]] = []
         self._skewed: set[int] = set()
         self.setMinimumHeight(70)
+        self.setMouseTracking(True)
         theme.changed.connect(self.update)
 
     def set_rates(self, rates: Sequence[tuple[int, float]], skewed: Sequence[int] = ()) -> None:
@@ -43,12 +50,30 @@ class QueueBars(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
-            hit = next((i for i in range(len(self._rates)) if self._slot(i).contains(event.pos())), None)
+            hit = self._hit(event.pos())
             if hit is not None:
-                queue, rate = self._rates[hit]
+                queue, rate = hit
                 QToolTip.showText(event.globalPos(), tr("Queue {queue}: {rate}", queue=queue, rate=rate_text(rate)), self)
                 return True
         return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        is_hit = self._hit(event.position().toPoint()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_hit else Qt.CursorShape.ArrowCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        hit = self._hit(event.position().toPoint())
+        if hit is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.chosen.emit(hit[0])
+
+    def bar_rect(self, queue_id: int) -> QRectF:
+        """Where the bar of a queue stands; null if it has none."""
+        places = [self._slot(i) for i, (queue, _rate) in enumerate(self._rates) if queue == queue_id]
+        return places[0] if places else QRectF()
+
+    def _hit(self, at: QPoint) -> tuple[int, float] | None:
+        """Queue and rate of the bar at a place."""
+        return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(QPointF(at))), None)
 
     def _slot(self, index: int) -> QRectF:
         step = min((self.width() + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)

@@ -85,12 +85,16 @@ class ListFilter(QWidget, Generic[R]):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(4)
-        line = row(self.search, self.choice)
-        line.setStretch(0, 1)
-        lines.addLayout(line)
+        self._line = row(self.search, self.choice)
+        self._line.setStretch(0, 1)
+        lines.addLayout(self._line)
         lines.addWidget(self.fault)
         self.search.searched.connect(self._searched)
         self.choice.chosen.connect(lambda _key: self.apply())
+
+    def add_action(self, widget: QWidget) -> None:
+        """Put a button at the end of the line."""
+        self._line.addWidget(widget)
 
     @property
     def is_active(self) -> bool:

@@ -155,8 +155,10 @@ class GridColumns(QObject):
         self._add_question(menu, parent, place)
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         for column in self._model.columns:
-            if column.title and column.key not in self._left_out | self._without_room:
-                action = menu.addAction(tr(column.title))
+            if column.title and column.key not in self._left_out:
+                name = tr(column.title)
+                has_room = column.key not in self._without_room
+                action = menu.addAction(name if has_room else tr("{name} (no room for it now)", name=name))
                 action.setCheckable(True)
                 action.setChecked(column.key not in self._hidden)
                 action.setEnabled(shown != [column])

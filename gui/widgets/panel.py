@@ -16,6 +16,8 @@ from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.paint import paint_sparkline
 
 SPARKLINE_WIDTH_MIN = 36
+TITLE_WIDTH_KEPT = 180
+"""Of a title, px; what is longer is cut in its middle where there is no room."""
 HEAD_HEIGHT = 36
 """Of the title line of a panel, px."""
 TERM = "term"
@@ -37,11 +39,12 @@ class Panel(QFrame):
         self._line.setContentsMargins(12, 0, 12, 0)
         self._line.setSpacing(8)
         self._head.setFixedHeight(HEAD_HEIGHT)
-        self._title = label(title, "panel-title")
+        self._heading = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
         self._subtitle = ElidedLabel(subtitle, "caption")
-        self._line.addWidget(self._title)
+        self._line.addWidget(self._heading)
         self._line.addWidget(self._subtitle, 1)
         self._outer.addWidget(self._head)
+        self.set_title(title)
         self._head.setVisible(bool(title))
         self.content = QVBoxLayout()
         self.content.setContentsMargins(0, 0, 0, 0) if flush else self.content.setContentsMargins(12, 0, 12, 12)
@@ -50,7 +53,9 @@ class Panel(QFrame):
 
     def set_title(self, title: str, subtitle: str | None = None) -> None:
         """Write the title line anew."""
-        self._title.setText(title)
+        self._heading.setText(title)
+        # Names of clients and topics may be longer than a panel is wide; words are not.
+        self._heading.setMinimumWidth(min(self._heading.sizeHint().width(), TITLE_WIDTH_KEPT))
         self._head.setVisible(True)
         if subtitle is not None:
             self._subtitle.setText(subtitle)
@@ -61,16 +66,16 @@ class Panel(QFrame):
 
     @property
     def title(self) -> str:
-        return self._title.text()
+        return self._heading.whole_text()
 
     @property
     def subtitle(self) -> str:
         return self._subtitle.whole_text()
 
-    def add_action(self, widget: QWidget) -> None:
-        """Put a button, chip or legend at the right end of the title line."""
+    def add_action(self, widget: QWidget, *, before: QWidget | None = None) -> None:
+        """Put a button, chip or legend at the right end of the title line, or before another one."""
         self._head.setVisible(True)
-        self._line.addWidget(widget)
+        self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
 
 
 def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:

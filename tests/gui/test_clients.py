@@ -133,3 +133,13 @@ def test_a_history_that_is_not_read_says_so_beside_the_clients(make_view, source
     view.ownership.forget()
     view.state_changed(source.state)
     assert "no history is kept" in view.ownership.fault.text
+
+
+@pytest.mark.parametrize("width", [1232, 1072])
+def test_the_share_of_each_version_is_seen_in_windows_of_1440_and_1280_px(make_view, qtbot, width):
+    view = make_view(FakeSource())
+    view.resize(width, 795)
+    place = next(place for place, column in enumerate(view.mix.columns) if column.key == "share")
+    grid = view.mix_grid.view
+    qtbot.waitUntil(lambda: not grid.isColumnHidden(place))
+    assert sum(grid.columnWidth(one) for one in range(len(view.mix.columns))) <= grid.viewport().width()

@@ -28,7 +28,7 @@ MISSING = rf"{MARK}, and what they hold is missing here\. {B}: .*"
 HERE = rf"- .* \| {A} orders \d \d \| .*"
 LOST = (
     (Place("overview"), (r"\[Part missing\]", r"\[picture: Consumer lag: — *\]")),
-    (Place("topics", {"topic": "orders"}), (r"- 0 \| 0 \| 3 \| 3 \| .*", r"- 10000 \| — \| — \| — \| — \| —")),
+    (Place("topics", {"topic": "orders"}), (r"\[picture: Write rate by queue: 0: .*10000: —, 10001: —\]",)),
     (
         Place("topic", {"topic": "orders", "tab": "queues"}),
         (r"4 queues, — kept, .*", r"- 1 \| 0 \| 3 \| 3 \| .*", r"- 10001( \| —){11}"),

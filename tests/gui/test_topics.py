@@ -26,7 +26,7 @@ from gui.theme.tokens import State
 from gui.views.topics.columns import SYSTEM_TOPICS, age_text
 from gui.views.topics.detail import permission_text
 from gui.views.topics.view import TopicsView
-from tests.support.fake_source import TOPICS, FakeSource, fake_state
+from tests.support.fake_source import TAKEN_MS, TOPICS, FakeSource, fake_state
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -348,7 +348,7 @@ def test_the_selection_stays_with_its_topic_when_the_order_changes(make_view):
     view.state_changed(replace(source.state, topic_put_rate=source.state.topic_put_rate[::-1].copy()))
     assert view.grid.selected_row.name == "shipment-notify"
     assert view.grid.selected_rows == [view.grid.selected_row]
-    assert view.detail._queue_panel._title.text() == "shipment-notify"
+    assert view.detail.settings_panel.title == "shipment-notify"
 
 
 def test_a_topic_asked_for_before_the_figures_come_is_selected_then(make_view):
@@ -381,16 +381,41 @@ def test_enter_opens_the_topic_and_m_its_messages(make_view, window, qtbot):
 # ---- detail strip ------------------------------------------------------------------------------------------------------
 
 
-def test_the_strip_shows_the_queues_of_the_selected_topic(make_view):
+def test_the_strip_shows_the_settings_of_the_selected_topic(make_view, window):
     view = make_view(FakeSource())
     view.grid.select_key("inventory-reserve")
-    rows = view.detail.queues.shown_rows
-    assert [row.queue_id for row in rows] == list(range(16))
-    columns = {column.key: column.text(rows[5]) for column in view.detail.queues.columns}
-    assert columns == {
-        "queue": "5", "min": "0", "max": "51,415", "messages": "51,415", "in": "14", "last": "02:15:02.340",
-    }  # fmt: skip
-    assert view.detail._queue_panel.subtitle == "16 queues, read and write, 822,640 kept, avg 812 B"
+    view.state_changed(fake_state(TAKEN_MS + 1_000))  # with what was asked for it since
+    pairs = dict(view.detail.settings.pairs())
+    assert list(pairs)[:4] == ["Type", "Queues", "Permission", "Kept since"]
+    assert (pairs["Type"], pairs["Queues"], pairs["Permission"]) == ("FIFO", "16 queues", "Read and write (6)")
+    assert (pairs["Messages kept"], pairs["Avg size"]) == ("822,640", "812 B")
+    assert pairs["Kept since"].endswith(")")
+    view.detail.settings_wanted.emit()
+    assert window.opened == [("topic", {"topic": "inventory-reserve", "tab": "settings"})]
+
+
+def test_what_is_not_known_of_the_selected_topic_is_a_dash(make_view):
+    source = FakeSource()
+    source.hold = True
+    view = make_view(source)
+    view.grid.select_key("orders")
+    pairs = dict(view.detail.settings.pairs())
+    assert (pairs["Type"], pairs["Kept since"]) == (UNKNOWN, UNKNOWN)
+
+
+def test_the_name_of_a_topic_is_cut_in_its_middle_and_told_whole_by_the_tip(make_view, qtbot):
+    source = FakeSource()
+    name = "order-events-of-the-whole-of-the-northern-region-v2"
+    topics = [name if topic == "orders" else topic for topic in source.state.catalog.topics]
+    view = make_view(FakeSource(replace(source.state, catalog=replace(source.state.catalog, topics=topics))))
+    view.grid.select_key(name)
+    panel = view.detail.settings_panel
+    shown = panel._heading
+    qtbot.waitUntil(lambda: "…" in shown.text())
+    assert shown.text().startswith("order-ev")
+    assert shown.text().endswith("region-v2")
+    assert (panel.title, shown.toolTip()) == (name, name)
+    assert panel.width() < 420
 
 
 def test_a_queue_that_holds_too_much_is_named(make_view):
@@ -409,15 +434,14 @@ def test_a_queue_that_holds_too_much_is_named(make_view):
     assert view.detail.bars_note.text() == "Nothing is written now."
 
 
-def test_a_narrow_strip_leaves_columns_out_instead_of_scrolling(make_view, qtbot):
+def test_a_low_strip_shows_the_first_settings_and_none_by_half(make_view, qtbot):
     view = make_view(FakeSource())
-    grid = view.detail.queue_grid.view
     view.resize(1_400, 795)
-    qtbot.waitUntil(lambda: not grid.isColumnHidden(1))
+    qtbot.waitUntil(lambda: len(view.detail.settings.pairs()) == 6)
     view.resize(1_000, 600)
-    qtbot.waitUntil(lambda: grid.isColumnHidden(1))
-    assert not grid.isColumnHidden(0)
+    qtbot.waitUntil(lambda: len(view.detail.settings.pairs()) == 5)
     assert view.detail.height() == 200
+    assert view.detail.settings.minimumSizeHint().height() <= view.detail.settings.height()
 
 
 def test_an_offline_group_is_a_dash(make_view):
@@ -427,10 +451,12 @@ def test_an_offline_group_is_a_dash(make_view):
     assert [column.text(offline) for column in view.detail.groups.columns] == ["bi-export", UNKNOWN, UNKNOWN, "offline"]
 
 
-def test_a_queue_opens_its_messages_and_a_group_its_page(make_view, window):
+def test_the_bar_of_a_queue_opens_its_messages_and_a_group_its_page(make_view, window, qtbot):
     view = make_view(FakeSource())
     view.grid.select_key("orders")
-    view.detail.queue_grid.activated.emit(view.detail.queues.shown_rows[3])
+    bars = view.detail.bars
+    qtbot.waitUntil(lambda: bars.bar_rect(3).height() > 0)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=bars.bar_rect(3).center().toPoint())
     view.detail.group_grid.activated.emit(view.detail.groups.shown_rows[0])
     assert window.opened == [("messages", {"topic": "orders", "queue": 3}), ("consumers", {"group": "order-service"})]
 

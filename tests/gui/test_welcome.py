@@ -266,7 +266,7 @@ def test_every_listed_text_has_a_chinese_one():
     listed = {text for _, _, *texts in demo_card.DEMO_FACTS for text in texts}
     listed |= set(demo_card.PACE_NAMES.values()) | set(topics_view.FILTER_NAMES.values())
     listed |= set(detail.PERMISSION_WORDS.values()) | {text for _, text in new_topic_dialog.PERMISSIONS}
-    listed |= set(new_topic_dialog._FAULTS.values()) | {columns.YOUR_TOPICS, columns.SYSTEM_TOPICS}
+    listed |= set(new_topic_dialog.NAME_FAULTS.values()) | {columns.YOUR_TOPICS, columns.SYSTEM_TOPICS}
     assert listed - load_catalogue("zh").keys() == set()
 
 

@@ -124,9 +124,10 @@ DIFFERENCES = (
         own=(
             r"5 yours, \d+ system, <size> on disk",
             r"- \w+ \| \| \w+ \| .* \| <age>|- reminders .*",
-            r"4 queues, .*, 12 kept, avg <size>",
+            r"<time> \(<age>\)",
+            "<size>",
         ),
-        attached=(r"5 yours, \d+ system", r"- \w+ \| \| \w+ \| .* \| — \| .* \| — \| (<age>|—)", r"4 queues, .*, 12 kept"),
+        attached=(r"5 yours, \d+ system", r"- \w+ \| \| \w+ \| .* \| — \| .* \| — \| (<age>|—)", "—"),
     ),
     Difference(
         "topics",

@@ -82,11 +82,11 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
 def mix_columns() -> list[Column[MixRow]]:
     """Columns of the table of languages and versions."""
     return [
-        Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG),
+        Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG, wants=112),
         Column("share", "Share", lambda row: f"{row.share:.0%}", sort=lambda row: row.share, kind=CellKind.BAR,
-               value=lambda row: row.share, width=130, gives_way=1),
+               value=lambda row: row.share, width=100, gives_way=1),
         Column("count", "Connections", lambda row: str(row.connections), sort=lambda row: row.connections, right=True,
-               width=96),
+               width=92),
     ]  # fmt: skip
 
 

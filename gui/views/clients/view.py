@@ -32,6 +32,7 @@ from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.beside_row import BesideRow
+from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -197,6 +198,7 @@ class ClientsView(PageView):
     def _build(self) -> None:
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
+        self.filter.add_action(ColumnsButton(self.context.theme, self.grid))
         panel.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
         panel.content.addWidget(self.grid, 1)
         self.content.addWidget(self.notice)
@@ -207,7 +209,7 @@ class ClientsView(PageView):
         for part, width in ((self.ownership, 380), (self.mix_panel, 240), (self.detail, 320)):
             part.setFixedHeight(DETAIL_HEIGHT)
             part.setMinimumWidth(width)
-        self.content.addWidget(BesideRow((self.ownership, 5), (self.mix_panel, 3), (self.detail, 4)))
+        self.content.addWidget(BesideRow((self.ownership, 5), (self.mix_panel, 4), (self.detail, 4)))
 
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from gui.models.favourites import FAVOURITES
 from gui.models.table import CellKind, Column
 from gui.models.topic_queues import TopicMeasure
-from gui.models.topics import QueueRow, TopicGroupRow, TopicHealth, TopicRow
+from gui.models.topics import TopicGroupRow, TopicHealth, TopicRow
 from gui.text import (
     UNKNOWN,
-    TimeZoneChoice,
     bytes_exact_text,
     bytes_text,
     count_text,
@@ -160,30 +159,6 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             gives_way=7,
         ),
     ]  # fmt: skip
-
-
-def queue_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[QueueRow]]:
-    """Columns of the queue table. ``now_ms`` is the broker's clock, to leave out today's date."""
-    return [
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76),
-        Column(
-            "min", "Min offset", lambda row: count_text(row.min_offset), sort=lambda row: row.min_offset, right=True, width=92
-        ),
-        Column(
-            "max", "Max offset", lambda row: count_text(row.max_offset), sort=lambda row: row.max_offset, right=True, width=92
-        ),
-        Column("messages", "Messages", lambda row: count_text(row.messages), sort=lambda row: _known(row.messages), right=True),
-        Column("in", "In /s", lambda row: rate_number(row.put_rate), sort=lambda row: row.put_rate, right=True, width=64),
-        Column(
-            "last",
-            "Last write",
-            lambda row: times.shown(row.last_store_ms, now_ms()),
-            sort=lambda row: _known(row.last_store_ms),
-            right=True,
-            dim=True,
-            width=116,
-        ),
-    ]
 
 
 def group_columns() -> list[Column[TopicGroupRow]]:

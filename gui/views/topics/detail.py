@@ -1,4 +1,4 @@
-"""`TopicDetail`: queues, write rate by queue, and groups of the selected topic, beside each other."""
+"""`TopicDetail`: settings, write rate by queue, and groups of the selected topic, beside each other."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicGroupRow, TopicRow, queue_rows, skew, topic_group_rows
+from gui.operations.topic_facts import TopicFacts
 from gui.plots.queue_bars import QueueBars
-from gui.text import UNKNOWN, bytes_text, count_text, percent_text, tr
+from gui.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
-from gui.views.topics.columns import group_columns, queue_columns
+from gui.views.topics.columns import group_columns, type_text
+from gui.views.topics.settings import PERMISSIONS, other_attributes
 from gui.widgets.basic import IconButton, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.panel import Panel
+from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
+from gui.widgets.panel import HEAD_HEIGHT, Panel
 from monitoring.state import ClusterState
 
 SKEW_WARNING = 1.5
 EVEN_UP_TO = 1.2
-WIDTHS_OF_ALL_COLUMNS = {"min": 520, "messages": 430}
-"""Below this width of the queue table a column is left out."""
 GROUPS_WIDTH_WITH_CLIENTS = 300
 """Below this width of the table of groups its clients are left out."""
 PERMISSION_WORDS = {6: "read and write", 4: "read only", 2: "write only", 0: "none"}
@@ -39,82 +40,83 @@ def permission_text(permission: int) -> str:
 class TopicDetail(QWidget):
     """What the page says about one topic.
 
+    Args:
+        context: Of the page.
+        facts: Settings and sizes of topics.
+
     Signals:
         queue_wanted: Browse a queue; carries its id.
-        messages_wanted: Browse the topic.
+        settings_wanted: Change the settings of the topic.
         group_wanted: Open a group; carries its name.
         opened: Open the page of the topic.
     """
 
     queue_wanted = Signal(int)
-    messages_wanted = Signal()
+    settings_wanted = Signal()
     group_wanted = Signal(str)
     opened = Signal()
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, context: PageContext, facts: TopicFacts) -> None:
         super().__init__()
         theme = context.theme
+        self._times = context.times
+        self._facts = facts
         self._now_ms = 0
-        self._topic = ""
-        self.queues: ColumnTableModel[QueueRow] = ColumnTableModel(
-            queue_columns(context.times, lambda: self._now_ms), lambda row: row.queue_id, parent=self
-        )
+        self._topic: TopicRow | None = None
+        self.settings = KeyValueList()
         self.groups: ColumnTableModel[TopicGroupRow] = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
-        self.queue_grid = DataGrid(self.queues, theme, row_height=Size.ROW - 4)
         self.group_grid = DataGrid(self.groups, theme, row_height=Size.ROW - 4)
         self.bars = QueueBars(theme)
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
-        self._browse = IconButton(theme, "envelope-simple", " ", role="link", on_click=self.messages_wanted.emit)
+        self._change = IconButton(theme, "sliders-horizontal", " ", role="link", on_click=self.settings_wanted.emit)
         self._open = IconButton(theme, "arrow-right", " ", role="link", on_click=self.opened.emit)
-        self._queue_panel, self._bars_panel, self._group_panel = self._panels()
+        self.settings_panel, self._bars_panel, self._group_panel = self._panels()
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(Size.GAP)
-        line.addWidget(self._queue_panel, 50)
-        line.addWidget(self._bars_panel, 31)
-        line.addWidget(self._group_panel, 31)
-        self.queue_grid.activated.connect(lambda row: self.queue_wanted.emit(row.queue_id))
+        line.addWidget(self.settings_panel, 32)
+        line.addWidget(self._bars_panel, 44)
+        line.addWidget(self._group_panel, 34)
+        self.bars.chosen.connect(self.queue_wanted)
         self.group_grid.activated.connect(lambda row: self.group_wanted.emit(row.name))
-        context.times.changed.connect(self.queues.all_texts_changed)
+        context.times.changed.connect(self._show_settings)
+        facts.changed.connect(self._show_settings)
         self.retranslate()
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None) -> None:
         """Show a topic as it is in ``state``; None empties the strip."""
+        self._topic = None if state is None else topic
+        self.setVisible(self._topic is not None)
         if topic is None or state is None:
-            self._topic = ""
-            self.queues.set_rows([])
             self.groups.set_rows([])
-            self.setVisible(False)
             return
-        self.setVisible(True)
         self._now_ms = state.taken_ms
-        if topic.name != self._topic:
-            self._topic = topic.name
-            self.queue_grid.select_key(None)
-        queues = queue_rows(state, topic.name)
-        self.queues.set_rows(queues)
         self.groups.set_rows(topic_group_rows(state, topic.name))
-        self._queue_panel.set_title(topic.name, self._facts(topic))
-        self._show_bars(queues)
+        self._show_settings()
+        self._show_bars(queue_rows(state, topic.name))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._leave_out_columns()
+        self.group_grid.set_hidden({"clients"} if self._group_panel.width() < GROUPS_WIDTH_WITH_CLIENTS else set())
+        self._show_settings()
 
     def retranslate(self) -> None:
         """Write all texts anew; figures follow with the next state."""
-        self._browse.setText(tr("Browse messages"))
+        self._change.setText(tr("Change…"))
+        self._change.setAccessibleName(tr("Change the settings of the topic"))
         self._open.setText(tr("Open details"))
-        self._bars_panel.set_title(tr("Write rate by queue"), tr("messages/s"))
+        self._bars_panel.set_title(tr("Write rate by queue"), tr("messages/s; a bar opens its messages"))
+        self.bars.setAccessibleName(tr("Write rate by queue"))
         self._group_panel.set_title(tr("Groups"))
         self.group_grid.set_empty(tr("No group has a position on this topic."))
-        self.queue_grid.set_empty(tr("This topic has no queues on this broker."))
+        self._show_settings()
 
     def _panels(self) -> tuple[Panel, Panel, Panel]:
-        queues = Panel(" ", flush=True)
-        queues.add_action(self._browse)
-        queues.content.addWidget(self.queue_grid)
+        settings = Panel(" ")
+        settings.add_action(self._change)
+        settings.content.setContentsMargins(12, 0, 12, 4)
+        settings.content.addWidget(self.settings)
         bars = Panel(" ")
         bars.add_action(self.skew_chip)
         bars.content.addWidget(self.bars, 1)
@@ -122,18 +124,42 @@ class TopicDetail(QWidget):
         groups = Panel(" ", flush=True)
         groups.add_action(self._open)
         groups.content.addWidget(self.group_grid)
-        return queues, bars, groups
+        return settings, bars, groups
 
-    @staticmethod
-    def _facts(topic: TopicRow) -> str:
-        facts = [
-            _queues_text(topic),
-            permission_text(topic.permission),
-            tr("{count} kept", count=count_text(topic.kept_messages)),
+    # ---- settings ------------------------------------------------------------------------------------------------------
+
+    def _show_settings(self) -> None:
+        """Show what there is room for, what matters most first; the page of the topic has all of it."""
+        topic = self._topic
+        if topic is None:
+            return
+        self.settings_panel.set_title(topic.name, "")
+        margins = self.settings_panel.content.contentsMargins()
+        room = self.height() - HEAD_HEIGHT - margins.top() - margins.bottom() - 2
+        self.settings.set_pairs(self._pairs(topic)[: max(1, room // (PAIR_HEIGHT + 1))])
+
+    def _pairs(self, topic: TopicRow) -> list[tuple[str, str]]:
+        settings = self._facts.settings_of(topic.name)
+        kind = type_text(self._facts.type_of(topic.name, is_system=topic.is_system))
+        others = other_attributes(settings) if settings is not None else ""
+        return [
+            (tr("Type"), tr("{type}, ordered", type=kind) if settings is not None and settings.order else kind),
+            (tr("Queues"), _queues_text(topic)),
+            (tr("Permission"), tr(dict(PERMISSIONS).get(topic.permission & 6, ""))),
+            (tr("Kept since"), self._kept_since(topic)),
+            (tr("Messages kept"), count_text(topic.kept_messages)),
+            (tr("Avg size"), bytes_text(topic.average_bytes)),
+            *([(tr("Other attributes"), others)] if others else []),
         ]
-        if not math.isnan(topic.average_bytes):
-            facts.append(tr("avg {size}", size=bytes_text(topic.average_bytes)))
-        return ", ".join(facts)
+
+    def _kept_since(self, topic: TopicRow) -> str:
+        measure = self._facts.measure_of(topic.name)
+        if measure is None or measure.oldest_ms < 0:
+            return UNKNOWN
+        since, age = self._times.minutes_near(measure.oldest_ms, self._now_ms), duration_text(self._now_ms - measure.oldest_ms)
+        return f"{since} ({age})"
+
+    # ---- bars ----------------------------------------------------------------------------------------------------------
 
     def _show_bars(self, queues: list[QueueRow]) -> None:
         ratio = skew(queues)
@@ -142,12 +168,6 @@ class TopicDetail(QWidget):
         self.skew_chip.set(tr("Skew {ratio}×", ratio=f"{ratio:.1f}") if fullest else "", State.WARNING)
         self.bars_note.setText(bars_text(queues, ratio))
         set_role(self.bars_note, "warning" if fullest else "secondary")
-
-    def _leave_out_columns(self) -> None:
-        """Narrow tables show fewer columns instead of a scroll bar."""
-        width = self._queue_panel.width()
-        self.queue_grid.set_hidden({key for key, least in WIDTHS_OF_ALL_COLUMNS.items() if width < least})
-        self.group_grid.set_hidden({"clients"} if self._group_panel.width() < GROUPS_WIDTH_WITH_CLIENTS else set())
 
 
 def _queues_text(topic: TopicRow) -> str:

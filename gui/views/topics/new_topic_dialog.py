@@ -23,13 +23,14 @@ QUEUES_DEFAULT = 8
 QUEUES_MAX = 1_024
 PERMISSIONS = ((6, "Read and write (6)"), (4, "Read only (4)"), (2, "Write only (2)"))
 
-_FAULTS = {
+NAME_FAULTS = {
     "empty": "Letters, digits, _ - % and |, at most {limit} characters",
     "long": "{length} characters; a name has at most {limit}",
     "character": "A name has only letters, digits, _ - % and |",
     "reserved": "The broker uses this name itself",
     "exists": "There is a topic of this name already",
 }
+"""English words of `topic_name_fault`."""
 
 
 class NewTopicDialog(QDialog):
@@ -105,7 +106,7 @@ class NewTopicDialog(QDialog):
 
     def _check(self) -> None:
         fault = self.fault
-        text = _FAULTS.get(fault or "empty", "")
+        text = NAME_FAULTS.get(fault or "empty", "")
         self.rule.setText(tr(text, limit=NAME_LENGTH_MAX, length=len(self.name.text())))
         wrong = fault not in ("", "empty")
         set_role(self.rule, "critical" if wrong else "caption")

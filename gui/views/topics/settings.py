@@ -44,15 +44,21 @@ FIELDS = (
 )  # fmt: skip
 
 
-def _values(settings: TopicSettings) -> Mapping[str, Value]:
+def other_attributes(settings: TopicSettings) -> str:
+    """``key=value, key=value`` of the attributes that have no field of their own."""
     others = {key: value for key, value in settings.attributes.items() if key != MESSAGE_TYPE}
+    return ", ".join(f"{key}={value}" for key, value in sorted(others.items()))
+
+
+def settings_values(settings: TopicSettings) -> Mapping[str, Value]:
+    """Settings by the keys of `FIELDS`."""
     return {
         "write_queues": settings.write_queues,
         "read_queues": settings.read_queues,
         "permission": settings.permission,
         "order": settings.order,
         "message_type": settings.attributes.get(MESSAGE_TYPE, ""),
-        "attributes": ", ".join(f"{key}={value}" for key, value in sorted(others.items())),
+        "attributes": other_attributes(settings),
     }
 
 
@@ -85,7 +91,8 @@ def read_attributes(text: str) -> dict[str, str]:
     return found
 
 
-def _effects(changes: Sequence[Change]) -> list[str]:
+def settings_effects(changes: Sequence[Change]) -> list[str]:
+    """What follows from changes, one sentence each."""
     made = []
     for change in changes:
         before, after = change.before, change.after
@@ -119,8 +126,8 @@ TOPIC_SETTINGS: SettingsSubject[TopicSettings] = SettingsSubject(
     fields=FIELDS,
     ask=ask_settings,
     read=read_settings,
-    values=_values,
+    values=settings_values,
     changed=_changed,
     request=change_settings,
-    effects=_effects,
+    effects=settings_effects,
 )

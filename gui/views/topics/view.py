@@ -25,12 +25,16 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
 from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
+from gui.views.topics.export import TopicsExport
+from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.views.topics.topic_fields import topic_fields, type_words
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from monitoring.admin.topics import TopicSettings
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT_MIN, DETAIL_HEIGHT_MAX = 170, 258
@@ -58,6 +62,8 @@ class TopicsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
+        self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
+        self.header.add_action(self.import_button)
         self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self._new_clicked)
         self.header.add_action(self.new_button)
         self.facts = TopicFacts(context.source, self)
@@ -87,10 +93,14 @@ class TopicsView(PageView):
             fields=topic_fields(sources, lambda: self._state.catalog.groups if self._state is not None else ()),
         )
         self.grid = DataGrid(self.model, theme)
+        self.columns_button = ColumnsButton(theme, self.grid)
+        self.export = TopicsExport(context, self._settings_shown, self)
+        self.filter.add_action(self.columns_button)
+        self.filter.add_action(self.export.button)
         self.hint = Notice(theme)
         self.foot = label(role="caption")
         self._keys = label(role="caption")
-        self.detail = TopicDetail(context)
+        self.detail = TopicDetail(context, self.facts)
         self._build()
         self._connect()
         self.grid.sort_by("in", descending=True)
@@ -141,7 +151,10 @@ class TopicsView(PageView):
 
     def retranslate(self) -> None:
         self.new_button.setText(tr("New topic"))
-        set_acting(self.new_button, read_only_reason(self.context.source))
+        self.import_button.setText(tr("Import…"))
+        for button in (self.new_button, self.import_button):
+            set_acting(button, read_only_reason(self.context.source))
+        self.export.retranslate()
         self.filter.write_hint(tr("Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h"))
         self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
         self.detail.retranslate()
@@ -160,11 +173,33 @@ class TopicsView(PageView):
         dialog.open()
         return dialog
 
+    def ask_import(self) -> ImportTopicsDialog:
+        """Open the dialog that takes settings of topics from a file."""
+        dialog = ImportTopicsDialog(self.context, self._is_own_of_broker, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.imported.connect(lambda _count: self.facts.forget())
+        dialog.open()
+        return dialog
+
+    def _is_own_of_broker(self, name: str) -> bool:
+        return any(topic.name == name and topic.is_system for topic in self.model.rows)
+
+    def _settings_shown(self) -> list[TopicSettings]:
+        """Of the topics that the table lists, as far as they are known; the broker makes its own itself."""
+        found = [self.facts.settings_of(topic.name) for topic in self.model.shown_rows if not topic.is_system]
+        return [one for one in found if one is not None]
+
     def show_detail(self, topic: TopicRow | None = None) -> None:
         """Open the page of a topic, or of the selected one."""
         chosen = topic or self.grid.selected_row
         if chosen is not None:
             self.context.navigate("topic", topic=chosen.name)
+
+    def show_settings(self) -> None:
+        """Open the settings of the selected topic."""
+        chosen = self.grid.selected_row
+        if chosen is not None:
+            self.context.navigate("topic", topic=chosen.name, tab="settings")
 
     def toggle_favourite(self, topic: TopicRow | None = None) -> None:
         """Keep a topic, or the selected one, among the favourites, or let it go."""
@@ -229,7 +264,7 @@ class TopicsView(PageView):
         self.facts.changed.connect(self.model.all_texts_changed)
         self.favourites.changed.connect(self._favourites_changed)
         self.grid.menu_asked.connect(self._open_menu)
-        self.detail.messages_wanted.connect(self.show_messages)
+        self.detail.settings_wanted.connect(self.show_settings)
         self.detail.queue_wanted.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
         self.detail.group_wanted.connect(lambda group: self.context.navigate("consumers", group=group))
         self.detail.opened.connect(self.show_detail)
@@ -266,6 +301,9 @@ class TopicsView(PageView):
 
     def _names(self) -> list[str]:
         return [topic.name for topic in self.model.rows]
+
+    def _import_clicked(self) -> None:
+        self.ask_import()
 
     def _new_clicked(self) -> None:
         self.ask_new_topic()

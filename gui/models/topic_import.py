@@ -1,0 +1,112 @@
+"""What an import of topics would do, row by row, and what it did. Pure: no widget, no I/O."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from gui.models.topics import SERVICE_PREFIXES, topic_name_fault
+from monitoring.admin.topic_files import EntryFault, TopicEntry
+from monitoring.admin.topics import TopicSettings
+
+QUEUES_DEFAULT, PERMISSION_DEFAULT = 8, 6
+RECEIPT_HEAD = ("topic", "action", "changes", "outcome", "reason")
+
+
+class ImportKind(Enum):
+    """What an entry of a file comes to."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "same"
+    OWN = "own"
+    """A topic of the broker itself, which is left out."""
+    REFUSED = "refused"
+
+
+class ImportOutcome(Enum):
+    """What became of it."""
+
+    NONE = ""
+    DONE = "done"
+    FAILED = "failed"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImport:
+    """One entry of a file beside what the cluster has."""
+
+    number: int
+    """Of the entry in the file, from 1."""
+    entry: TopicEntry
+    kind: ImportKind
+    before: TopicSettings
+    after: TopicSettings
+    name_fault: str = ""
+    """Which name rule it breaks, as `topic_name_fault` says it."""
+    is_taken: bool = False
+    """Whether it is to be done."""
+    outcome: ImportOutcome = ImportOutcome.NONE
+    reason: str = ""
+    """Why it failed."""
+
+    @property
+    def can_be_taken(self) -> bool:
+        """Whether there is anything to do."""
+        return self.kind in (ImportKind.NEW, ImportKind.CHANGED)
+
+
+def planned_imports(
+    entries: Iterable[TopicEntry],
+    existing: Mapping[str, TopicSettings],
+    is_own: Callable[[str], bool],
+    *,
+    changes: bool,
+) -> list[TopicImport]:
+    """What each entry comes to.
+
+    Args:
+        entries: Of the file.
+        existing: Settings of the topics that there are.
+        is_own: Whether a topic is the broker's own.
+        changes: Whether settings of topics that there are become those of the file.
+    """
+    return [_planned(number, one, existing, is_own, changes=changes) for number, one in enumerate(entries, 1)]
+
+
+def _planned(
+    number: int, entry: TopicEntry, existing: Mapping[str, TopicSettings], is_own: Callable[[str], bool], *, changes: bool
+) -> TopicImport:
+    known = existing.get(entry.name)
+    before = known or TopicSettings(entry.name, QUEUES_DEFAULT, QUEUES_DEFAULT, PERMISSION_DEFAULT)
+    fault = topic_name_fault(entry.name, [])
+    if fault == "reserved" or is_own(entry.name) or entry.name.startswith(SERVICE_PREFIXES):
+        return TopicImport(number, entry, ImportKind.OWN, before, before)
+    if fault or entry.fault is not None:
+        return TopicImport(number, entry, ImportKind.REFUSED, before, before, fault)
+    after = entry.merged(before)
+    if known is None:
+        return TopicImport(number, entry, ImportKind.NEW, before, after, is_taken=True)
+    kind = ImportKind.SAME if after == known else ImportKind.CHANGED
+    return TopicImport(number, entry, kind, before, after, is_taken=changes and kind is ImportKind.CHANGED)
+
+
+def receipt_csv(rows: Sequence[TopicImport], differences: Callable[[TopicImport], str]) -> bytes:
+    """One line for each entry of the file; UTF-8.
+
+    Args:
+        rows: With their outcomes.
+        differences: What changes of a topic, in words.
+    """
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(RECEIPT_HEAD)
+    for one in rows:
+        fault = one.entry.fault.value if isinstance(one.entry.fault, EntryFault) else one.name_fault
+        outcome = one.outcome.value or "left out"
+        lines.writerow((one.entry.name, one.kind.value, differences(one), outcome, one.reason or fault))
+    return text.getvalue().encode()

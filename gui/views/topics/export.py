@@ -1,0 +1,71 @@
+"""`TopicsExport`: settings of topics written to a file, which can be imported again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gui.error_words import kept_line
+from gui.operations.files import write_file
+from gui.text import count_text, tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton
+from monitoring.admin.topic_files import topics_csv, topics_json
+from monitoring.admin.topics import TopicSettings
+
+
+class TopicsExport(QObject):
+    """A button, and what follows from it.
+
+    Args:
+        context: Of the page.
+        topics: Whose settings are written.
+        page: The page.
+    """
+
+    def __init__(self, context: PageContext, topics: Callable[[], list[TopicSettings]], page: QWidget) -> None:
+        super().__init__(page)
+        self._context = context
+        self._topics = topics
+        self._page = page
+        self.button = IconButton(context.theme, "arrow-square-out", tip=" ", on_click=self._clicked)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.button.set_tip(tr("Export the settings of the topics that are listed…"))
+
+    def ask_path(self) -> QFileDialog | None:
+        """Ask where to; None where no settings are known."""
+        if not self._topics():
+            self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.WARNING)
+            return None
+        dialog = QFileDialog(self._page, tr("Export settings of topics"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(["JSON (*.json)", "CSV (*.csv)"])
+        dialog.setDefaultSuffix("json")
+        dialog.selectFile("topics.json")
+        dialog.fileSelected.connect(lambda name: self.write(Path(name)))
+        dialog.open()
+        return dialog
+
+    def write(self, path: Path) -> None:
+        """Write the settings, as CSV where the name says so, off the GUI thread."""
+        topics = self._topics()
+        make = topics_csv if path.suffix.lower() == ".csv" else topics_json
+        count = count_text(len(topics))
+        write_file(self, path, lambda: make(topics), lambda _size: self._written(count, path), self._not_written)
+
+    def _clicked(self) -> None:
+        self.ask_path()
+
+    def _written(self, count: str, path: Path) -> None:
+        self._context.notify(lambda: tr("{count} topics are exported to {path}", count=count, path=path), state=State.HEALTHY)
+
+    def _not_written(self, error: Exception) -> None:
+        reason = kept_line(error)
+        self._context.notify(lambda: tr("The settings were not written: {reason}", reason=reason()), state=State.CRITICAL)

@@ -1,0 +1,305 @@
+"""`ImportTopicsDialog`: settings of topics from a file: what they would change first, what became of each after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
+
+from broker_core.api import BrokerAnswer, CancelledByUserError, JsonBodyError, OrbitError, UsageError
+from gui.error_words import error_line, error_text
+from gui.models.table import ColumnTableModel
+from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
+from gui.operations.files import write_file
+from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.operations.topic_import import TopicImportRun
+from gui.text import count_text, tr
+from gui.theme.style import set_role
+from gui.theme.tokens import State
+from gui.views.action_dialog import read_only_reason
+from gui.views.page import PageContext
+from gui.views.topics.import_columns import differences, import_columns
+from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.notice import Notice
+from gui.widgets.production_bar import ProductionField
+from gui.widgets.progress_line import ProgressLine
+from monitoring.admin.topic_files import FILE_BYTES_MAX, TopicEntry, read_topic_file
+from monitoring.admin.topics import TopicSettings, ask_all_settings, change_settings, read_all_settings
+
+WIDTH, HEIGHT = 860, 560
+
+
+class ImportTopicsDialog(QDialog):
+    """Nothing is changed before its button is pressed. While it works, closing it stops it.
+
+    Args:
+        context: Of the page.
+        is_own: Whether a topic is the broker's own, which is left out.
+        parent: The page.
+
+    Signals:
+        imported: The broker took some; carries how many.
+    """
+
+    imported = Signal(int)
+
+    def __init__(self, context: PageContext, is_own: Callable[[str], bool], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._is_own = is_own
+        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._call: BackgroundCall | None = None
+        self._entries: list[TopicEntry] | None = None
+        self._existing: Mapping[str, TopicSettings] | None = None
+        self._run: TopicImportRun | None = None
+        self._done: list[int] = []
+        """Numbers of the entries that are carried out, in order."""
+        self._refusal = read_only_reason(context.source)
+        self.model: ColumnTableModel[TopicImport] = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
+        self.grid = DataGrid(self.model, context.theme)
+        self.choose_button = IconButton(context.theme, "folder-open", tr("Choose a file…"), on_click=self._choose_clicked)
+        self.file_name = ElidedLabel(role="secondary", mode=Qt.TextElideMode.ElideMiddle)
+        self.changes = QCheckBox(tr("Change the settings of topics that there are"))
+        self.counts = label(role="secondary")
+        self.notice = Notice(context.theme)
+        self.production = ProductionField(parent)
+        self.progress = ProgressLine(context.theme)
+        self.receipt_button = IconButton(context.theme, "arrow-down", tr("Receipt…"), on_click=self._ask_receipt)
+        self.close_button = QPushButton(" ")
+        self.go = QPushButton(" ")
+        self._build()
+        self._connect()
+        self._show()
+
+    # ---- what is asked ---------------------------------------------------------------------------------------------
+
+    def ask_file(self) -> QFileDialog:
+        """Let a file be chosen."""
+        dialog = QFileDialog(self, tr("Import topics"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([tr("Settings of topics (*.json *.csv)"), tr("All files (*)")])
+        dialog.fileSelected.connect(lambda name: self.read(Path(name)))
+        dialog.open()
+        return dialog
+
+    def read(self, path: Path) -> None:
+        """Read a file, and ask what the cluster has now."""
+        if self._run is not None and self._run.is_running:
+            return
+        self._entries = self._existing = self._run = None
+        self._done = []
+        self.model.set_rows([])
+        self.notice.set("")
+        self.file_name.setText(path.name)
+        self.grid.set_loading(True)
+        call = self._call = BackgroundCall()
+        call.done.connect(self._take_file)
+        call.failed.connect(self._file_failed)
+        call.start(partial(_read_file, path))
+        self._query.ask(self._context.source.ask_broker(ask_all_settings()), self._take_settings, self._settings_failed)
+
+    def start(self) -> None:
+        """Do what is shown."""
+        wanted = [one for one in self.model.rows if one.is_taken]
+        if not self._can_start(len(wanted)):
+            return
+        self._done = [one.number for one in wanted]
+        self._run = TopicImportRun(self._context.source, [change_settings(one.before, one.after) for one in wanted], self)
+        self._run.told.connect(self._told)
+        self._run.ended.connect(self._ended)
+        self._run.start()
+        self._show()
+
+    def toggle(self, one: TopicImport | None) -> None:
+        """Take a topic, or leave it out."""
+        if one is not None and one.can_be_taken and not self._done:
+            self._replace(one, is_taken=not one.is_taken)
+            self._show()
+
+    def reject(self) -> None:
+        """Stop what runs, or close."""
+        if self._run is not None and self._run.is_running:
+            self._run.stop()
+        else:
+            super().reject()
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.setWindowTitle(tr("Import topics"))
+        self.resize(WIDTH, HEIGHT)
+        self.notice.set("")
+        self.progress.hide()
+        self.go.setProperty("role", "primary")
+        self.go.setAutoDefault(False)
+        self.grid.set_empty(tr("Choose a file to see what it would change."))
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(12)
+        lines.addWidget(label(self.windowTitle(), "card-title"))
+        words = tr(
+            "JSON as brokers keep it in config/topics.json, or a list of such topics; or CSV with the same names in its first "
+            "line. What the file does not say stays as it is."
+        )
+        lines.addWidget(label(words, "secondary", wrap=True))
+        chosen = row(self.choose_button, self.file_name)
+        chosen.setStretch(1, 1)
+        lines.addLayout(chosen)
+        lines.addWidget(self.notice)
+        lines.addWidget(self.grid, 1)
+        lines.addWidget(self.progress)
+        lines.addLayout(row(self.changes, 1, self.counts))
+        lines.addWidget(self.production)
+        lines.addLayout(row(self.receipt_button, 1, self.close_button, self.go))
+
+    def _connect(self) -> None:
+        self.changes.toggled.connect(lambda _on: self._plan())
+        self.production.changed.connect(self._show)
+        self.close_button.clicked.connect(self.reject)
+        self.go.clicked.connect(self.start)
+        self.grid.view.clicked.connect(self._clicked)
+        space = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        space.activated.connect(lambda: self.toggle(self.grid.selected_row))
+
+    def _choose_clicked(self) -> None:
+        self.ask_file()
+
+    def _clicked(self, index: QModelIndex) -> None:
+        if self.model.columns[index.column()].key == "taken":
+            self.toggle(self.model.row_at(index.row()))
+
+    # ---- reading ---------------------------------------------------------------------------------------------------
+
+    def _take_file(self, entries: list[TopicEntry]) -> None:
+        if self.sender() is self._call:
+            self._call, self._entries = None, entries
+            self._plan()
+
+    def _file_failed(self, error: Exception) -> None:
+        if self.sender() is self._call:
+            self._call = None
+            self._fail(tr("The file was not read"), error)
+
+    def _take_settings(self, answer: BrokerAnswer) -> None:
+        try:
+            self._existing = read_all_settings(answer.body)
+        except JsonBodyError as error:
+            self._settings_failed(error)
+        else:
+            self._plan()
+
+    def _settings_failed(self, error: OrbitError) -> None:
+        self._fail(tr("The settings of the topics that there are were not read"), error)
+
+    def _fail(self, title: str, error: Exception) -> None:
+        self.grid.set_loading(False)
+        set_role(self.notice, "notice")
+        self.notice.set(title, error_text(error), State.CRITICAL)
+        self._show()
+
+    # ---- showing ---------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        if self._entries is None or self._existing is None or self._done:
+            return
+        self.grid.set_loading(False)
+        self.model.set_rows(planned_imports(self._entries, self._existing, self._is_own, changes=self.changes.isChecked()))
+        self.grid.select_first()
+        self._show()
+
+    def _can_start(self, wanted: int) -> bool:
+        return bool(wanted) and not self._done and not self._refusal and not self.production.fault
+
+    def _show(self) -> None:
+        rows = self.model.rows
+        kinds = Counter(one.kind for one in rows)
+        wanted = sum(one.is_taken for one in rows)
+        is_running = self._run is not None and self._run.is_running
+        names = (
+            (ImportKind.NEW, "{count} to be made"), (ImportKind.CHANGED, "{count} others than here"),
+            (ImportKind.SAME, "{count} the same"), (ImportKind.OWN, "{count} of the broker"),
+            (ImportKind.REFUSED, "{count} refused"),
+        )  # fmt: skip
+        self.counts.setText(", ".join(tr(name, count=count_text(kinds[kind])) for kind, name in names if kinds[kind]))
+        self.changes.setEnabled(bool(kinds[ImportKind.CHANGED]) and not self._done)
+        self.choose_button.setEnabled(not is_running)
+        self.go.setText(tr("Import {count} topics", count=count_text(wanted)) if wanted else tr("Import"))
+        self.go.setVisible(not self._done)
+        self.go.setEnabled(self._can_start(wanted))
+        self.go.setToolTip(self._refusal or self.production.fault)
+        self.production.setVisible(bool(self.production.name) and not self._done)
+        self.close_button.setText(tr("Stop") if is_running else tr("Close") if self._done else tr("Cancel"))
+        self.receipt_button.setVisible(bool(self._done) and not is_running)
+        self.progress.setVisible(is_running)
+
+    # ---- doing -----------------------------------------------------------------------------------------------------
+
+    def _replace(self, one: TopicImport, **values: object) -> None:
+        changed = replace(one, **values)  # type: ignore[arg-type]  # fields of an import
+        self.model.set_rows([changed if other.number == one.number else other for other in self.model.rows])
+
+    def _told(self, place: int, error: OrbitError | None) -> None:
+        one = next(one for one in self.model.rows if one.number == self._done[place])
+        if error is None:
+            self._replace(one, outcome=ImportOutcome.DONE)
+        elif isinstance(error, CancelledByUserError):
+            self._replace(one, outcome=ImportOutcome.NOT_TRIED)
+        else:
+            self._replace(one, outcome=ImportOutcome.FAILED, reason=error_line(error))
+        self.progress.set_share((place + 1) / len(self._done))
+
+    def _ended(self) -> None:
+        outcomes = Counter(one.outcome for one in self.model.rows)
+        done, failed = outcomes[ImportOutcome.DONE], outcomes[ImportOutcome.FAILED] + outcomes[ImportOutcome.NOT_TRIED]
+        words = tr("{done} of {count} topics are imported", done=count_text(done), count=count_text(len(self._done)))
+        set_role(self.notice, "notice" if failed else "info")
+        self.notice.set(words, "", State.WARNING if failed else State.INFO)
+        self._show()
+        if done:
+            self.imported.emit(done)
+
+    # ---- the receipt -----------------------------------------------------------------------------------------------
+
+    def _ask_receipt(self) -> None:
+        dialog = QFileDialog(self, tr("Receipt of the import"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("csv")
+        dialog.selectFile("topics-receipt.csv")
+        dialog.fileSelected.connect(lambda name: self.write_receipt(Path(name)))
+        dialog.open()
+
+    def write_receipt(self, path: Path) -> None:
+        """Write what became of each as CSV, off the GUI thread."""
+        rows = [(one, differences(one)) for one in self.model.rows]
+        words = {one.number: text for one, text in rows}
+        write_file(
+            self,
+            path,
+            lambda: receipt_csv([one for one, _text in rows], lambda one: words[one.number]),
+            lambda _size: self.notice.set(tr("The receipt is in {path}", path=path), "", State.INFO),
+            lambda error: self.notice.set(
+                tr("The receipt was not written: {reason}", reason=error_text(error)), "", State.CRITICAL
+            ),
+        )
+
+
+def _read_file(path: Path) -> list[TopicEntry]:
+    """Topics of a file; on any thread.
+
+    Raises:
+        UsageError: It is no such file, or too large.
+        OSError: It cannot be read.
+    """
+    size = path.stat().st_size
+    if size > FILE_BYTES_MAX:
+        raise UsageError(f"{path.name} has {size:,} bytes; a file of topics may have {FILE_BYTES_MAX:,}")
+    return read_topic_file(path.read_bytes())

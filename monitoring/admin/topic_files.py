@@ -1,0 +1,210 @@
+"""Settings of topics in files: read from JSON or CSV, written as either. Pure.
+
+JSON is that of a broker's ``config/topics.json`` (Source: spec store §7.3; one config a topic, under RocketMQ's keys), or a
+list of such configs. CSV has a head with the same keys; attributes are ``key=value;key=value``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from broker_core.api import UsageError
+from monitoring.admin.topics import QUEUES_MAX, TopicSettings
+
+TOPICS_MAX = 10_000
+FILE_BYTES_MAX = 16 * 1024 * 1024
+TABLE_KEY = "topicConfigTable"
+PERMISSION_BITS = 7
+"""Read, write, and what the broker sets itself."""
+_NAME_KEYS = ("topicName", "topic", "name")
+_FIELDS = {
+    "readQueueNums": "read_queues",
+    "writeQueueNums": "write_queues",
+    "perm": "permission",
+    "order": "order",
+    "topicFilterType": "filter_type",
+    "topicSysFlag": "sys_flag",
+    "attributes": "attributes",
+}
+"""Key of a config → field of `TopicSettings`."""
+_QUEUES = ("read_queues", "write_queues")
+_TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no", ""})
+_DELIMITERS = (",", ";", "\t")
+
+Given = int | bool | str | dict[str, str]
+
+
+class EntryFault(Enum):
+    """Why an entry of a file is no topic."""
+
+    NAME = "name"
+    NUMBER = "number"
+    PERMISSION = "permission"
+    TRUTH = "truth"
+    ATTRIBUTES = "attributes"
+    TWICE = "twice"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEntry:
+    """A topic as a file has it.
+
+    Attributes:
+        name: Of the topic; empty where it has none.
+        given: What the file says, by field of `TopicSettings`; all else stays as it is.
+        fault: What is wrong with it; None for nothing.
+        word: Key and value that are wrong.
+    """
+
+    name: str
+    given: Mapping[str, Given] = field(default_factory=dict)
+    fault: EntryFault | None = None
+    word: str = ""
+
+    def merged(self, before: TopicSettings) -> TopicSettings:
+        """The settings as they will be."""
+        return replace(before, **self.given)  # type: ignore[arg-type]  # each field was read as its type
+
+
+def read_topic_file(data: bytes) -> list[TopicEntry]:
+    """Topics of a file, in its order; what is wrong with one of them is told by its entry.
+
+    Raises:
+        UsageError: It is neither JSON nor CSV of topics, or has more than `TOPICS_MAX`.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("the file is no text in UTF-8") from error
+    rows = _json_rows(text) if text.lstrip().startswith(("{", "[")) else _csv_rows(text)
+    if not rows:
+        raise UsageError("there is no topic in the file")
+    if len(rows) > TOPICS_MAX:
+        raise UsageError(f"the file has {len(rows):,} topics; {TOPICS_MAX:,} can be imported at once")
+    return _without_repeats(map(_entry, rows))
+
+
+def topics_json(topics: Iterable[TopicSettings]) -> bytes:
+    """Settings as a broker keeps them in ``config/topics.json``."""
+    table = {one.name: _config(one) for one in sorted(topics, key=lambda one: one.name)}
+    return json.dumps({TABLE_KEY: table}, ensure_ascii=False, indent=2).encode() + b"\n"
+
+
+def topics_csv(topics: Iterable[TopicSettings]) -> bytes:
+    """Settings with a line for each topic; UTF-8."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow((_NAME_KEYS[0], *_FIELDS))
+    for one in sorted(topics, key=lambda one: one.name):
+        config = _config(one)
+        attributes = ";".join(f"{key}={value}" for key, value in sorted(one.attributes.items()))
+        cells = {**config, "order": str(one.order).lower(), "attributes": attributes}
+        lines.writerow([cells[key] for key in (_NAME_KEYS[0], *_FIELDS)])
+    return text.getvalue().encode()
+
+
+def _config(one: TopicSettings) -> dict[str, object]:
+    return {
+        "topicName": one.name,
+        "readQueueNums": one.read_queues,
+        "writeQueueNums": one.write_queues,
+        "perm": one.permission,
+        "order": one.order,
+        "topicFilterType": one.filter_type,
+        "topicSysFlag": one.sys_flag,
+        "attributes": dict(one.attributes),
+    }
+
+
+# ---- rows --------------------------------------------------------------------------------------------------------------
+
+
+def _json_rows(text: str) -> list[dict[str, object]]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the file is no JSON: {error}") from error
+    if isinstance(found, dict):
+        table = found.get(TABLE_KEY)
+        if not isinstance(table, dict):
+            raise UsageError(f"the JSON has no {TABLE_KEY}, and is no list of topics")
+        found = [{"topicName": name, **one} if isinstance(one, dict) else one for name, one in table.items()]
+    return [one if isinstance(one, dict) else {} for one in found]
+
+
+def _csv_rows(text: str) -> list[dict[str, object]]:
+    head = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=head.count)
+    rows = csv.DictReader(io.StringIO(text, newline=None), delimiter=delimiter)
+    try:
+        if not any(name.strip() in _NAME_KEYS for name in rows.fieldnames or ()):
+            raise UsageError(f"the first line has no column {_NAME_KEYS[0]}: it is no table of topics")
+        # An empty cell says nothing.
+        return [
+            {key.strip(): cell.strip() for key, cell in line.items() if isinstance(key, str) and cell and cell.strip()}
+            for line in rows
+        ]
+    except csv.Error as error:
+        raise UsageError(f"line {max(1, rows.line_num)} of the table cannot be read: {error}") from error
+
+
+# ---- entries -----------------------------------------------------------------------------------------------------------
+
+
+def _entry(config: Mapping[str, object]) -> TopicEntry:
+    name = next((str(config[key]).strip() for key in _NAME_KEYS if config.get(key)), "")
+    if not name:
+        return TopicEntry("", fault=EntryFault.NAME)
+    given: dict[str, Given] = {}
+    for key, attribute in _FIELDS.items():
+        value = config.get(key)
+        if value is None:
+            continue
+        found = _read(attribute, value)
+        if isinstance(found, EntryFault):
+            return TopicEntry(name, fault=found, word=f"{key}={value}")
+        given[attribute] = found
+    return TopicEntry(name, given)
+
+
+def _read(attribute: str, value: object) -> Given | EntryFault:
+    if attribute == "attributes":
+        return _attributes(value)
+    if attribute == "order":
+        word = str(value).lower()
+        return True if word in _TRUE else False if word in _FALSE else EntryFault.TRUTH
+    if attribute == "filter_type":
+        return str(value)
+    try:
+        number = int(str(value))
+    except ValueError:
+        return EntryFault.NUMBER
+    if attribute == "permission":
+        return number if 0 <= number <= PERMISSION_BITS else EntryFault.PERMISSION
+    low, high = (1, QUEUES_MAX) if attribute in _QUEUES else (0, 2**31 - 1)
+    return number if low <= number <= high else EntryFault.NUMBER
+
+
+def _attributes(value: object) -> dict[str, str] | EntryFault:
+    if isinstance(value, dict):
+        return {str(key).removeprefix("+"): str(one) for key, one in value.items()}
+    pairs = [part.partition("=") for part in str(value).replace(",", ";").split(";") if part.strip()]
+    if not all(key.strip() and equals and one.strip() for key, equals, one in pairs):
+        return EntryFault.ATTRIBUTES
+    return {key.strip().removeprefix("+"): one.strip() for key, _equals, one in pairs}
+
+
+def _without_repeats(entries: Iterable[TopicEntry]) -> list[TopicEntry]:
+    """A topic that comes a second time is a fault: which of the two is meant nobody knows."""
+    found: list[TopicEntry] = []
+    names: set[str] = set()
+    for one in entries:
+        is_twice = bool(one.name) and one.name in names
+        found.append(replace(one, fault=EntryFault.TWICE, word=one.name) if is_twice else one)
+        names.add(one.name)
+    return found
