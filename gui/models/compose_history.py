@@ -1,4 +1,4 @@
-"""Messages that were sent from the composer, as they were entered, kept between starts. Pure.
+"""Messages of the composer, as they were entered, kept between starts: what was sent last, and templates by name. Pure.
 
 Large bodies are not kept: settings are no place for them.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gui.models.messages import Draft
 
 DRAFTS_MAX = 20
+TEMPLATES_MAX = 50
+NAME_CHARACTERS_MAX = 80
 BODY_BYTES_MAX = 64 * 1024
 
 
@@ -24,10 +26,7 @@ def with_draft(kept: Sequence[Draft], draft: Draft) -> list[Draft]:
 
 def drafts_to_text(drafts: Sequence[Draft]) -> str:
     """Drafts as they are kept."""
-    return json.dumps([
-        [d.topic, d.queue_id, d.tag, d.keys, [list(pair) for pair in d.properties], base64.b64encode(d.body).decode(), d.flag]
-        for d in drafts
-    ], ensure_ascii=False)  # fmt: skip
+    return json.dumps([_row(draft) for draft in drafts], ensure_ascii=False)
 
 
 def drafts_from_text(text: str) -> list[Draft]:
@@ -38,6 +37,37 @@ def drafts_from_text(text: str) -> list[Draft]:
         return []
     drafts = (_draft(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else ()
     return [draft for draft in drafts if draft is not None][:DRAFTS_MAX]
+
+
+def templates_to_text(templates: Mapping[str, Draft]) -> str:
+    """Templates as they are kept."""
+    return json.dumps({name: _row(draft) for name, draft in templates.items()}, ensure_ascii=False)
+
+
+def templates_from_text(text: str) -> dict[str, Draft]:
+    """Templates as they were kept, by name; what cannot be read is left out."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    rows = found.items() if isinstance(found, dict) else ()
+    drafts = {name: _draft(row) for name, row in rows if isinstance(row, list)}
+    names = sorted(drafts, key=str.casefold)[:TEMPLATES_MAX]
+    return {name: draft for name in names if (draft := drafts[name]) is not None}
+
+
+def with_template(kept: Mapping[str, Draft], name: str, draft: Draft) -> dict[str, Draft]:
+    """The templates with another one, in place of that of its name; the same where there is no room for it."""
+    name = name[:NAME_CHARACTERS_MAX]
+    if len(draft.body) > BODY_BYTES_MAX or (name not in kept and len(kept) >= TEMPLATES_MAX):
+        return dict(kept)
+    return {**kept, name: draft}
+
+
+def _row(draft: Draft) -> list[object]:
+    pairs = [list(pair) for pair in draft.properties]
+    body = base64.b64encode(draft.body).decode()
+    return [draft.topic, draft.queue_id, draft.tag, draft.keys, pairs, body, draft.flag]
 
 
 def _draft(row: list[object]) -> Draft | None:

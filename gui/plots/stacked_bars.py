@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -14,7 +14,7 @@ from gui.plots.chart_axes import round_step
 from gui.text import count_text, short_count_text
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import Size, State, Tokens
 
 AXIS_WIDTH = 40
 LABEL_HEIGHT = 18
@@ -30,17 +30,28 @@ class BarLayer:
 
     Attributes:
         title: Shown in tips, in the language of the window.
-        counts: One for each part.
+        counts: One for each part; NaN is not known, and drawn as nothing.
         state: Gives the colour.
+        series: Which of the series colours it has instead; -1: none.
     """
 
     title: str
     counts: Sequence[float]
-    state: State
+    state: State = State.PLAIN
+    series: int = -1
+
+    def colour(self, tokens: Tokens) -> str:
+        """Of its bars."""
+        return tokens.state(self.state) if self.series < 0 else tokens.series[self.series]
 
 
 class StackedBars(QWidget):
     """Bars from 0 up; a tip says what a bar stands for.
+
+    Args:
+        theme: Colours.
+        value_text: Format of what a bar stands for.
+        parent: Qt's owner.
 
     Attributes:
         is_choosable: Whether parts can be dragged out with the mouse.
@@ -53,9 +64,12 @@ class StackedBars(QWidget):
     parts_chosen = Signal(int, int)
     cleared = Signal()
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, parent: QWidget | None = None, *, value_text: Callable[[float], str] = count_text
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._value_text = value_text
         self._layers: Sequence[BarLayer] = ()
         self._labels: Sequence[str] = ()
         self._top = 1.0
@@ -70,17 +84,17 @@ class StackedBars(QWidget):
     def set_bars(self, labels: Sequence[str], layers: Sequence[BarLayer]) -> None:
         """Show counts; ``labels`` names each part."""
         self._labels, self._layers = labels, layers
-        totals = [sum(layer.counts[i] for layer in layers) for i in range(len(labels))]
+        totals = [sum(_or_0(layer.counts[i]) for layer in layers) for i in range(len(labels))]
         step = round_step(max(totals, default=0.0) / 2)
         self._step = max(step, 1.0)
         self._top = max(self._step * math.ceil(max(totals, default=0.0) / self._step), self._step)
-        filled = [f"{name}: {count_text(total)}" for name, total in zip(labels, totals, strict=True) if total >= 0.5]
+        filled = [f"{name}: {self._value_text(total)}" for name, total in zip(labels, totals, strict=True) if total >= 0.5]
         self.setAccessibleDescription(", ".join(filled[:20]))
         self.update()
 
     def text_of(self, part: int) -> str:
         """What the tip of a part says."""
-        counts = [f"{layer.title}: {count_text(layer.counts[part])}" for layer in self._layers]
+        counts = [f"{layer.title}: {self._value_text(layer.counts[part])}" for layer in self._layers]
         return "\n".join([self._labels[part], *counts])
 
     def sizeHint(self) -> QSize:
@@ -150,12 +164,12 @@ class StackedBars(QWidget):
             for part in range(len(self._labels)):
                 bottom = plot.bottom()
                 for layer in self._layers:
-                    height = plot.height() * layer.counts[part] / self._top
+                    height = plot.height() * _or_0(layer.counts[part]) / self._top
                     if height <= 0:
                         continue
                     height = max(height, 1.0)
                     bar = QRectF(plot.left() + part * width, bottom - height, max(1.0, width - min(2.0, width / 3)), height)
-                    painter.fillRect(bar, QColor(tokens.state(layer.state)))
+                    painter.fillRect(bar, QColor(layer.colour(tokens)))
                     bottom -= height
             if self._dragged is not None:
                 first, last = self._dragged
@@ -181,3 +195,7 @@ class StackedBars(QWidget):
             left = plot.left() + part * width
             if left + metrics.horizontalAdvance(self._labels[part]) <= self.width():
                 painter.drawText(QPointF(left, plot.bottom() + LABEL_HEIGHT - 4), self._labels[part])
+
+
+def _or_0(count: float) -> float:
+    return 0.0 if math.isnan(count) else count

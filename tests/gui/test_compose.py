@@ -17,7 +17,17 @@ from PySide6.QtWidgets import QLineEdit
 from broker_core.api import ListTransactions, Members, MessagePage, RemoteError, SendReceipt
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.compose import DraftTemplate, delivery_value
-from gui.models.compose_history import BODY_BYTES_MAX, DRAFTS_MAX, drafts_from_text, drafts_to_text, with_draft
+from gui.models.compose_history import (
+    BODY_BYTES_MAX,
+    DRAFTS_MAX,
+    TEMPLATES_MAX,
+    drafts_from_text,
+    drafts_to_text,
+    templates_from_text,
+    templates_to_text,
+    with_draft,
+    with_template,
+)
 from gui.models.messages import ALL_QUEUES, Draft
 from gui.views.messages.audience import groups_of_topic
 from gui.views.messages.burst import UNANSWERED_MAX, Burst
@@ -377,6 +387,63 @@ def test_what_was_sent_takes_the_place_of_all_that_was_entered(compose, tmp_path
     dialog.past.chosen.emit(plain)
     assert (dialog.options.sharding_key.text(), dialog.options.is_timer) == ("", False)
     assert dialog.form.draft == plain
+
+
+def test_templates_come_back_by_name_whatever_else_was_kept():
+    draft = Draft("orders", 3, "PAID", "k1 k2", (("region", "hz"),), b'{"n": {{seq}}}')
+    kept = with_template(with_template({}, "b", draft), "A", replace(draft, tag="NEW"))
+    assert list(templates_from_text(templates_to_text(kept))) == ["A", "b"]
+    assert templates_from_text(templates_to_text(kept))["b"] == draft
+    assert templates_from_text('{"x": 1, "y": ["orders"]}') == {}
+    assert templates_from_text("[") == templates_from_text("[]") == {}
+
+
+def test_there_is_a_bound_to_templates():
+    draft = Draft("orders", -1, "", "", (), b"x")
+    full = {f"t{number}": draft for number in range(TEMPLATES_MAX)}
+    assert with_template(full, "one more", draft) == full
+    assert with_template(full, "t0", replace(draft, tag="A"))["t0"].tag == "A"
+    assert with_template({}, "large", replace(draft, body=b"x" * (BODY_BYTES_MAX + 1))) == {}
+
+
+def texts(menu):
+    menu.aboutToShow.emit()
+    return [(action.text(), action.isEnabled()) for action in menu.actions() if action.text()]
+
+
+def test_a_template_is_saved_chosen_and_forgotten(compose, tmp_path, source, qtbot):
+    place = str(tmp_path / "orbit.ini")
+    dialog = compose(settings=QSettings(place, QSettings.Format.IniFormat))
+    assert texts(dialog.templates_menu) == [("Save as a template…", True)]
+    dialog.form.tag.setText("PAID")
+    dialog.form.body.setPlainText('{"订单": ${n}}')
+    entered = dialog.form.draft
+    asked = dialog.templates_menu.ask_save()
+    asked.setTextValue(" paid & late ")
+    asked.accept()
+    assert asked.textValue() == " paid & late "
+    fresh = compose(settings=QSettings(place, QSettings.Format.IniFormat))
+    assert ("paid && late", True) in texts(fresh.templates_menu)
+    action = next(one for one in fresh.templates_menu.actions() if one.text() == "paid && late")
+    action.trigger()
+    assert fresh.form.draft == entered
+    fresh.templates_menu.forget("paid & late")
+    assert texts(fresh.templates_menu) == [("Save as a template…", True)]
+
+
+def test_what_is_too_large_or_masked_is_no_template(compose, tmp_path):
+    dialog = compose(settings=QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat))
+    dialog.form.body.setPlainText("x" * (BODY_BYTES_MAX + 1))
+    assert texts(dialog.templates_menu) == [("Save as a template…", False)]
+    assert dialog.templates_menu.actions()[0].toolTip() == "A template takes bodies up to 64.0 KiB."
+    dialog.form.fill(replace(dialog.form.draft, body=b"secret"), replace(dialog.form.draft, body=b"***"))
+    assert texts(dialog.templates_menu) == [("Save as a template…", False)]
+    dialog.templates_menu.save("secret")
+    assert dialog.templates_menu.templates == {}
+
+
+def test_a_stored_message_that_is_sent_again_has_no_templates(compose):
+    assert not compose(resent=resent()).templates.isVisible()
 
 
 @pytest.mark.parametrize(

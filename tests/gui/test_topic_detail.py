@@ -458,6 +458,14 @@ def test_what_was_entered_stays_and_goes_to_the_topic_that_is_shown(composing):
     assert [(message.topic, message.body) for message in sent(source)] == [("payments", b"hello"), ("orders", b"again")]
 
 
+def test_a_template_is_entered_for_the_topic_that_is_shown(composing):
+    _view, composer = composing(FakeSource())
+    draft = replace(composer.form.draft, topic="orders", tag="PAID", body=b"again")
+    composer.templates_menu.chosen.emit(draft)
+    assert composer.form.draft == replace(draft, topic="payments")
+    assert composer.templates.isVisible()
+
+
 def test_several_are_sent_at_a_rate_and_can_be_stopped(composing, qtbot):
     source = FakeSource()
     source.hold = True

@@ -76,5 +76,5 @@ class ComposeDialog(Composing, GrowingDialog):
         lines.addWidget(self.fields, 1)
         for part in (self.production, self.progress, self.error, self.receipt):
             lines.addWidget(part)
-        left = (self.history, self.import_button, self.copy_as, self.show_button, self.copy_button)
+        left = (self.templates, self.history, self.import_button, self.copy_as, self.show_button, self.copy_button)
         lines.addLayout(row(*left, 1, self.cancel_button, self.send_button))

@@ -44,8 +44,9 @@ class ComposePanel(Composing, Panel):
         self._topic = topic
         self._build()
         self._begin()
-        # A message of the history goes to the topic that is shown, too.
-        self.past.chosen.connect(lambda _draft: self.form.set_topic(self._topic))
+        # A message of the history, or of a template, goes to the topic that is shown, too.
+        for menu in (self.past, self.templates_menu):
+            menu.chosen.connect(lambda _draft: self.form.set_topic(self._topic))
         self.import_button.hide()
         self.cancel_button.hide()
         self.retranslate()
@@ -66,8 +67,9 @@ class ComposePanel(Composing, Panel):
     def retranslate(self) -> None:
         """Write all texts anew but for what was told of a send; dialogs keep the language in which they were opened."""
         self.form.retranslate()
-        self.history.setText(tr("History"))
-        self.copy_as.setText(tr("Copy as"))
+        self.templates.setText(tr("Templates"))
+        for button, words in ((self.history, tr("History")), (self.copy_as, tr("Copy as"))):
+            button.set_tip(words)
         self.show_button.setText(tr("Show message"))
         self.copy_button.setText(tr("Copy ID"))
         self._check()
@@ -75,7 +77,12 @@ class ComposePanel(Composing, Panel):
         self.whole_button.set_tip(tr("All fields in a window"))
 
     def _build(self) -> None:
-        for button in (self.history, self.copy_as, self.whole_button):
+        # Beside the title there is room for the words of one of them.
+        for button in (self.history, self.copy_as):
+            button.setText("")
+            button.setProperty("caret", False)
+            button.set_role("icon")
+        for button in (self.templates, self.history, self.copy_as, self.whole_button):
             self.add_action(button)
         lines = self.content
         lines.addWidget(self.fields, 1)

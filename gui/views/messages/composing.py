@@ -39,6 +39,7 @@ from gui.views.messages.compose_form import ComposeForm
 from gui.views.messages.fields_room import FieldsRoom
 from gui.views.messages.message_import import MessageImport
 from gui.views.messages.past_drafts import PastDrafts
+from gui.views.messages.templates_menu import TemplatesMenu
 from gui.widgets.basic import IconButton, label
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
@@ -110,6 +111,7 @@ class Composing(_Widget):
         self.progress = ProgressLine(theme)
         self.copy_as = IconButton(theme, "code", tr("Copy as"), caret=True)
         self.history = IconButton(theme, "clock", tr("History"), caret=True)
+        self.templates = IconButton(theme, "list-bullets", tr("Templates"), caret=True)
         self.effect = Notice(theme)
         self.error = label(role="critical", wrap=True, selectable=True)
         self.receipt = label(role="healthy", wrap=True, selectable=True)
@@ -119,6 +121,8 @@ class Composing(_Widget):
         self.cancel_button = QPushButton(tr("Cancel"))
         self.production = ProductionField(asked_for)
         self.past = PastDrafts(settings if resent is None else None, self, group=group_of_source(source))
+        kept_in = settings if resent is None else None
+        self.templates_menu = TemplatesMenu(kept_in, self._entered, self, group=group_of_source(source))
         self._audience = Audience(source, self)
         self._keeps = settings is not None and resent is None
         self._first = Draft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent)
@@ -145,7 +149,9 @@ class Composing(_Widget):
             self._languages.addAction(language).triggered.connect(lambda _checked=False, name=language: self.copy_code(name))
         self.copy_as.setMenu(self._languages)
         self.history.setMenu(self.past)
-        self.history.setVisible(self._keeps)
+        self.templates.setMenu(self.templates_menu)
+        for button in (self.history, self.templates):
+            button.setVisible(self._keeps)
 
     def _write_verb(self) -> None:
         count = len(self.imports.messages) or self.options.count.value()
@@ -160,7 +166,8 @@ class Composing(_Widget):
     def _connect(self) -> None:
         self.form.changed.connect(self._check)
         self.production.changed.connect(self._check)
-        self.past.chosen.connect(self.form.fill)
+        for menu in (self.past, self.templates_menu):
+            menu.chosen.connect(self.form.fill)
         self._audience.changed.connect(self._show_effect)
         self.imports.changed.connect(self._imports_changed)
         self.cancel_button.clicked.connect(self._cancel_clicked)
@@ -193,6 +200,10 @@ class Composing(_Widget):
         asked = ((self.options.transaction_end, Ability.SEND_IN_TRANSACTION), (self.options.is_timer, Ability.TIMERS))
         reasons = (cannot_reason(self._source, ability) for is_asked, ability in asked if is_asked)
         return next(filter(None, reasons), "")
+
+    def _entered(self) -> Draft | None:
+        """What may be kept as a template."""
+        return None if self.form.is_veiled else self.form.draft
 
     @property
     def _is_sending(self) -> bool:

@@ -26,7 +26,7 @@ def send_dialog(context: PageContext, state: ClusterState | None, topic: str, pa
         offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
         context.navigate("messages", topic=sent_to, queue=queue, offset=offset)
 
-    dialog = ComposeDialog(context.source, context.theme, state, topic=topic, parent=parent)
+    dialog = ComposeDialog(context.source, context.theme, state, topic=topic, settings=context.settings, parent=parent)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.shown_wanted.connect(show)
     dialog.open()

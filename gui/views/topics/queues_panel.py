@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
@@ -24,11 +24,13 @@ from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
+from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import topic_queue_columns
 from gui.widgets.basic import label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.inputs import SegmentedControl
+from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
@@ -36,6 +38,9 @@ from monitoring.state import ClusterState
 NO_MEASURE = TopicMeasure({})
 SPARKLINE_MS, SPARKLINE_POINTS = 15 * 60_000, 60
 OVER_TIME_WIDTH_MIN = 320
+TRAFFIC, TAGS = "traffic", "tags"
+CHART_KEY = "topic/chart"
+"""Setting: which of the two the chart shows."""
 
 
 class QueuesPanel(QWidget):
@@ -80,6 +85,9 @@ class QueuesPanel(QWidget):
             value_text=rate_text,
         )
         brush_time_range(self.chart, context)
+        self.tags = LazyTab(self._make_tags)
+        self.switch = SegmentedControl([(TRAFFIC, " "), (TAGS, " ")])
+        self._charts = QStackedWidget()
         self._rule = RuleLine(self.chart, context)
         self._lines = HistoryLines(context.source, context.history, self)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
@@ -94,8 +102,11 @@ class QueuesPanel(QWidget):
         self.group.currentIndexChanged.connect(lambda _place: self._show_rows())
         self.grid.activated.connect(lambda row: self.queue_wanted.emit(row.queue_id))
         self.heat.row_chosen.connect(self._select_row)
+        self.switch.chosen.connect(self._chart_chosen)
         self._state: ClusterState | None = None
         self._measure: TopicMeasure = NO_MEASURE
+        self.switch.choose(TAGS if context.settings.value(CHART_KEY) == TAGS else TRAFFIC)
+        self._show_chart()
         self.retranslate()
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:
@@ -117,6 +128,10 @@ class QueuesPanel(QWidget):
         self._heat_panel.set_title(tr("Write rate by queue"), tr("over time"))
         self.heat.setAccessibleName(tr("Write rate by queue"))
         self._chart_panel.set_title(tr("Traffic"), tr("messages/s"))
+        self.switch.set_text(TRAFFIC, tr("In and out"))
+        self.switch.set_text(TAGS, tr("In by tag"))
+        if self.tags.made is not None:
+            self.tags.made.retranslate()
         self._group_label.setText(tr("Positions of"))
         self.group.setAccessibleName(tr("Positions of"))
         self.grid.set_empty(tr("This topic has no queues on this broker."))
@@ -138,7 +153,10 @@ class QueuesPanel(QWidget):
         heat.content.addWidget(self.skew_note)
         chart = Panel(" ")
         chart.add_action(self.chart.legend)
-        chart.content.addWidget(self.chart, 1)
+        chart.add_action(self.switch)
+        self._charts.addWidget(self.chart)
+        self._charts.addWidget(self.tags)
+        chart.content.addWidget(self._charts, 1)
         return table, heat, chart
 
     def _build(self) -> None:
@@ -170,6 +188,29 @@ class QueuesPanel(QWidget):
     def compose(self) -> None:
         """Put the cursor into the composer."""
         self.composer.make().take_focus()
+
+    # ---- in and out, or in by tag --------------------------------------------------------------------------------------
+
+    def _make_tags(self) -> TagChart:
+        made = TagChart(self._context)
+        made.brushed.connect(self._context.time_range.zoom)
+        made.bars.cleared.connect(self._context.time_range.zoom_out)
+        self._chart_panel.add_action(made.legend, before=self.switch)
+        return made
+
+    def _chart_chosen(self, key: str) -> None:
+        self._context.settings.setValue(CHART_KEY, key)
+        self._show_chart()
+        self._draw()
+
+    def _show_chart(self) -> None:
+        has_tags = self.switch.current == TAGS
+        if has_tags:
+            self.tags.make().legend.show()
+        elif self.tags.made is not None:
+            self.tags.made.legend.hide()
+        self.chart.legend.setVisible(not has_tags)
+        self._charts.setCurrentIndex(int(has_tags))
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
@@ -230,6 +271,9 @@ class QueuesPanel(QWidget):
         self.recent.show(series, self._now_ms - SPARKLINE_MS, self._now_ms)
         if not self.rates.matrix.values.size:
             self._show_heat()
+        if self.switch.current == TAGS:
+            self.tags.widget.show_topic(self._topic, self._state, from_ms, to_ms)
+            return
         names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
         lines = self._lines.lines(list(names.values()), from_ms, to_ms)
         self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms))

@@ -1,0 +1,129 @@
+"""`TagChart`: what comes into a topic by tag, as stacked bars over time."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui.models.tag_parts import NO_TAG, OTHERS, TagLayer, mean_rates, part_length_ms, part_starts, tag_layers
+from gui.models.topics import queue_rows
+from gui.operations.history import HistoryLines
+from gui.operations.tag_looks import MESSAGES_A_LOOK, QUEUES_A_PART, TagLooks
+from gui.plots.layer_legend import LayerLegend
+from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.text import count_text, rate_text, tr
+from gui.views.page import PageContext
+from gui.widgets.basic import ElidedLabel
+from monitoring.state import ClusterState
+
+OTHERS_SERIES = 6
+"""The colour that is always "other"."""
+
+
+class TagChart(QWidget):
+    """Bars, and under them from what they are estimated.
+
+    Args:
+        context: Of the page.
+
+    Signals:
+        brushed: A part of the time was dragged out; carries its begin and end, ms since the epoch.
+    """
+
+    brushed = Signal(object, object)
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context = context
+        self._shown: tuple[str, ClusterState, int, int] | None = None
+        self._starts: list[int] = []
+        self._step_ms = 0
+        self.looks = TagLooks(context.source, self)
+        self._lines = HistoryLines(context.source, context.history, self)
+        self.bars = StackedBars(context.theme, value_text=rate_text)
+        self.bars.is_choosable = True
+        self.legend = LayerLegend(context.theme)
+        self.note = ElidedLabel(role="caption")
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(4)
+        lines.addWidget(self.bars, 1)
+        lines.addWidget(self.note)
+        self.looks.arrived.connect(self._draw)
+        self._lines.arrived.connect(self._draw)
+        self.bars.parts_chosen.connect(self._parts_chosen)
+        context.times.changed.connect(self._draw)
+        context.theme.changed.connect(self._restyle)
+        self.retranslate()
+
+    def show_topic(self, topic: str, state: ClusterState, from_ms: int, to_ms: int) -> None:
+        """Show a time of a topic; what is not known yet is asked for."""
+        if self._shown is not None and self._shown[0] != topic:
+            self.legend.set_entries([])
+        self._shown = (topic, state, from_ms, to_ms)
+        self._step_ms, self._starts = part_length_ms(from_ms, to_ms), part_starts(from_ms, to_ms)
+        queues = [queue.queue_id for queue in queue_rows(state, topic) if queue.messages]
+        self.looks.show(topic, queues, self._starts, self._step_ms, state.taken_ms)
+        self._draw()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.bars.setAccessibleName(tr("Messages in by tag"))
+        self._draw()
+
+    @property
+    def layers(self) -> list[TagLayer]:
+        """What is drawn."""
+        if self._shown is None:
+            return []
+        topic, _state, from_ms, to_ms = self._shown
+        name = f"topic:{topic}.put_rate"
+        seconds, values = self._lines.lines([name], from_ms, to_ms)[name]
+        return tag_layers(self.looks.looks, self._starts, mean_rates(seconds, values, self._starts, self._step_ms))
+
+    def _draw(self) -> None:
+        if self._shown is None:
+            return
+        layers, times = self.layers, self._context.times
+        form = "%m-%d %H:%M" if self._step_ms >= 3_600_000 else "%H:%M" if self._step_ms >= 60_000 else "%H:%M:%S"
+        labels = [times.moment(start).strftime(form) for start in self._starts]
+        bars = [BarLayer(_name(layer.tag), layer.rates, series=_series(place, layer)) for place, layer in enumerate(layers)]
+        self.bars.set_bars(labels, bars)
+        tokens = self._context.theme.tokens
+        self.legend.set_entries([
+            (bar.title, rate_text(_newest(layer)), bar.colour(tokens)) for bar, layer in zip(bars, layers, strict=True)
+        ])  # fmt: skip
+        self.note.setText(self._words())
+
+    def _words(self) -> str:
+        if self.looks.fault:
+            return tr("The messages were not read: {reason}", reason=self.looks.fault.replace("\n", " "))
+        if self.looks.is_busy and not self.looks.looks:
+            return tr("Reading…")
+        return tr(
+            "Estimated from the first {count} messages of up to {queues} queues in each bar; no broker counts tags.",
+            count=count_text(MESSAGES_A_LOOK),
+            queues=QUEUES_A_PART,
+        )
+
+    def _restyle(self, _tokens: object) -> None:
+        self._draw()
+
+    def _parts_chosen(self, first: int, last: int) -> None:
+        if last < len(self._starts):
+            self.brushed.emit(self._starts[first], self._starts[last] + self._step_ms)
+
+
+def _series(place: int, layer: TagLayer) -> int:
+    return OTHERS_SERIES if layer.tag == OTHERS else place
+
+
+def _name(tag: str) -> str:
+    return {NO_TAG: tr("no tag"), OTHERS: tr("other tags")}.get(tag, tag)
+
+
+def _newest(layer: TagLayer) -> float:
+    """The rate of the last part of which something is known."""
+    return next((rate for rate in reversed(layer.rates) if not math.isnan(rate)), math.nan)

@@ -1,0 +1,104 @@
+"""The chart of a topic by tag: what it asks, what it draws, what it says."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from broker_core.api import WorkerError
+from gui.operations.tag_looks import QUEUES_A_PART
+from gui.views.topics.queues_panel import TAGS, TRAFFIC
+from gui.views.topics.topic_view import TopicView
+from tests.support.fake_source import TAKEN_MS, FakeSource
+
+STEP_MS = 60_000
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+@pytest.fixture
+def make_view(show_page, source):
+    return partial(show_page, TopicView, source)
+
+
+def by_tag(view):
+    view.open({"topic": "orders"})
+    view.queues.switch.choose(TAGS)
+    view.queues._chart_chosen(TAGS)
+    return view.queues.tags.widget
+
+
+def asked(source, name):
+    return [arguments for method, arguments in source.asked if method == name]
+
+
+def test_the_chart_asks_nothing_before_it_is_wanted(make_view, source):
+    view = make_view()
+    view.open({"topic": "orders"})
+    assert view.queues.switch.current == TRAFFIC
+    assert asked(source, "find_offset") == []
+
+
+def test_tags_are_drawn_with_the_rate_of_the_topic(make_view, source, qtbot):
+    chart = by_tag(make_view())
+    qtbot.waitUntil(lambda: bool(chart.looks.looks) and not chart.looks.is_busy)
+    assert {layer.tag for layer in chart.layers} <= {"CREATED", "PAID", "CANCELLED"}
+    assert chart.legend.isVisible()
+    assert [name for name, _rate in chart.legend.entries] == [layer.tag for layer in chart.layers]
+    assert chart.note.whole_text().startswith("Estimated from the first 100 messages of up to 3 queues")
+    queues = {queue for _topic, queue, _start, _count in asked(source, "browse_queue")}
+    assert len(queues) > QUEUES_A_PART, "other queues have their turn in other parts"
+
+
+def test_a_part_that_is_over_is_looked_at_once(make_view, source, qtbot):
+    view = make_view()
+    chart = by_tag(view)
+    qtbot.waitUntil(lambda: bool(chart.looks.looks) and not chart.looks.is_busy)
+    before = len(asked(source, "browse_queue"))
+    source.push_later(1_000)
+    view.state_changed(source.state)
+    qtbot.waitUntil(lambda: not chart.looks.is_busy)
+    assert len(asked(source, "browse_queue")) == before
+    source.push_later(2 * STEP_MS)
+    view.state_changed(source.state)
+    qtbot.waitUntil(lambda: len(asked(source, "browse_queue")) > before and not chart.looks.is_busy)
+    new = {start for _topic, _queue, start in asked(source, "find_offset")[before:]}
+    assert new
+    assert min(new) >= TAKEN_MS - STEP_MS
+
+
+def test_another_topic_is_looked_at_by_itself(make_view, source, qtbot):
+    view = make_view()
+    chart = by_tag(view)
+    qtbot.waitUntil(lambda: bool(chart.looks.looks) and not chart.looks.is_busy)
+    source.hold = True
+    view.open({"topic": "payments"})
+    assert chart.looks.looks == {}
+    assert asked(source, "find_offset")[-1][0] == "payments"
+
+
+def test_what_cannot_be_read_says_why_and_is_asked_for_again(make_view, source, qtbot):
+    source.fail_with = WorkerError("the queue is being cleaned")
+    view = make_view()
+    chart = by_tag(view)
+    assert "the queue is being cleaned" in chart.note.whole_text()
+    source.fail_with = None
+    source.push_later(11_000)
+    view.state_changed(source.state)
+    qtbot.waitUntil(lambda: bool(chart.looks.looks))
+    assert "cleaned" not in chart.note.whole_text()
+
+
+def test_the_choice_is_remembered_and_a_drag_chooses_a_time(make_view, source, qtbot):
+    view = make_view()
+    chart = by_tag(view)
+    chart.bars.parts_chosen.emit(0, 2)
+    between = view.context.time_range.between
+    assert between is not None
+    assert between[1] - between[0] == 3 * STEP_MS
+    view.context.time_range.zoom_out()
+    assert make_view().queues.switch.current == TAGS
