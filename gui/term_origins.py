@@ -60,6 +60,7 @@ class Origin(Enum):
     RESULTS = "The folders of the results on the disk, read when the page is opened and when a report ends."
     RESULT = "A table of the result, as the report wrote it (CSV beside its page); what the report read, the manifest says."
     SAVED = "The settings of this window on this computer."
+    FILE = "The file that was chosen, read once."
     PROBE = "A test of the connection, made when you ask for it."
 
 

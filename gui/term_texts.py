@@ -64,6 +64,15 @@ TERMS: dict[str, Term] = {
     "Broker": Term("Name of the broker in the route of the topic.", Origin.ROUTE),
     "store/Broker": Term("Name of the broker, as the name server tells it.", Origin.LIVE),
     "Broker offset": Term("The end of the queue: the offset that the next message gets.", Origin.LIVE, unit="offset"),
+    "messages/Consumption": Term(
+        "How many of the groups with a position on the topic have an offset past the message. What a group failed on, or its "
+        "filter left out, counts as consumed; unknown where an offset is not known.",
+        Origin.LIVE,
+    ),
+    "topics/Import": Term("Whether the topic is to be made or changed.", Origin.FILE),
+    "topics/In this cluster": Term("What there is of the topic now, held against the file.", Origin.CONFIG),
+    "topics/Outcome": Term("What became of the topic in this import.", Origin.FILE),
+    "topics/Settings": Term("What the topic will have, or what changes of it; why it is refused.", Origin.FILE),
     "Bytes": Term("Size of the body as it is stored, compressed or not.", Origin.MESSAGE, unit="bytes"),
     "Bytes in": Term(
         "What the broker received over the connection, frames and all, since the look before.",

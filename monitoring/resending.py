@@ -39,18 +39,34 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """The same change in each body: every ``find`` becomes ``put``; an empty ``find`` changes nothing."""
+    """A change of bodies: in each of them every ``find`` becomes ``put``, or one of them is written anew.
+
+    Attributes:
+        find: What is replaced; empty: nothing is.
+        put: What comes in its place.
+        of: Offset message id of the dead letter whose body is ``written`` instead; empty: none. All others stay then.
+        written: That body.
+    """
 
     find: str = ""
     put: str = ""
+    of: str = ""
+    written: str = ""
 
-    def applied(self, text: str) -> str:
-        """The text with the change."""
+    @property
+    def is_any(self) -> bool:
+        """Whether a change is asked for."""
+        return bool(self.find or self.of)
+
+    def applied(self, letter: DeadLetter, text: str) -> str:
+        """The text of a letter's body with the change."""
+        if self.of:
+            return self.written if letter.offset_message_id == self.of else text
         return text.replace(self.find, self.put) if self.find else text
 
     def changes(self, letter: DeadLetter) -> bool:
         """Whether a body that can be edited becomes another one."""
-        return letter.is_whole and self.applied(letter.body) != letter.body
+        return letter.is_whole and self.applied(letter, letter.body) != letter.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +92,7 @@ class ResendOrder:
     @property
     def changes(self) -> int:
         """How many things are changed in each message."""
-        return bool(self.patch.find) + len(set(Part) - self.keeps)
+        return self.patch.is_any + len(set(Part) - self.keeps)
 
 
 def resent_message(detail: MessageDetail, letter: DeadLetter, order: ResendOrder) -> SendMessage:
@@ -89,7 +105,7 @@ def resent_message(detail: MessageDetail, letter: DeadLetter, order: ResendOrder
     """
     message = resend_of(detail, to_group=order.target is Target.GROUP)
     topic = order.topic if order.target is Target.OTHER else message.topic
-    body = order.patch.applied(detail.body.decode()).encode() if order.patch.changes(letter) else detail.body
+    body = order.patch.applied(letter, detail.body.decode()).encode() if order.patch.changes(letter) else detail.body
     return replace(message, topic=topic, body=body, properties=_kept(dict(message.properties), order.keeps))
 
 

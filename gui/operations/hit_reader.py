@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import FieldValues, NetworkError, OrbitError
-from gui.models.hit_columns import TextColumn, field_order
+from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import HitTableModel
 from gui.models.stored_order import Int64s
 from gui.operations.queries import BackgroundCall, LatestQuery
@@ -61,6 +61,8 @@ class HitReader(QObject):
         self._again.setInterval(AGAIN_MS)
         self._again.timeout.connect(model.ask_unread_again)
         model.wanted.connect(self._gather.start)
+        self.own_orders: dict[str, Callable[[HitColumns], Callable[[], Int64s]]] = {}
+        """Key of a column that hits do not have → what makes the function that sorts them by it."""
         model.order_wanted.connect(self.sort)
 
     def stop(self) -> None:
@@ -99,6 +101,8 @@ class HitReader(QObject):
         if not column:
             self._model.set_order(None)
             self.sorting.emit(-1.0)
+        elif column in self.own_orders:
+            self._run(self.own_orders[column](self._model.hits))
         elif column in (*self._model.fields, "body"):
             if self._column is None or self._column[0] != column:
                 self._column = column, TextColumn()

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 
 from broker_core.api import Members, MessageDetail, RemoteError, SendMessage, SendReceipt
 from gui.text import CatalogueTranslator, load_catalogue, tr
 from gui.views.action_dialog import ActionDialog
+from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.receipt import HEAD
 from gui.views.dead_letters.view import DeadLettersView
@@ -275,3 +276,85 @@ def test_the_steps_are_those_of_dead_letters_alone(view, flow):
     view.open({"show": "close"})
     assert view.sides.currentWidget() is flow.close
     assert flow.bar.current == CLOSE
+
+
+# ---- one body, written anew ---------------------------------------------------------------------------------------------
+
+
+def write_anew(flow, body):
+    flow.go_to(EDIT)
+    flow.edit.mode._buttons[FREE].click()
+    flow.edit.editor.setPlainText(body)
+
+
+def test_one_body_is_written_anew_with_what_changes_and_sent_so(view, flow, qtbot, source):
+    select(view, 3)
+    write_anew(flow, '{"sku": "SKU-10027", "n": 2}')
+    assert flow.edit.editor.isVisible()
+    assert not flow.edit.find_text.isVisible()
+    assert flow.edit.preview.toPlainText().splitlines() == [
+        "  {", '-   "sku": "SKU-1OO27",', '+   "sku": "SKU-10027",', '    "n": 2', "  }",
+    ]  # fmt: skip
+    assert flow.edit.effect.text == "Bodies that become others: 1 of 1."
+    assert flow.edit.subtitle == "its body written anew"
+    send_all(flow, qtbot, source, 1)
+    assert [message.body for message in sends(source)] == [b'{"sku": "SKU-10027", "n": 2}']
+
+
+def test_a_body_that_nobody_changed_goes_as_it_is_stored(view, flow, qtbot, source):
+    select(view, 3)
+    write_anew(flow, "something else")
+    flow.edit.editor.setPlainText('{"sku": "SKU-1OO27", "n": 2}')
+    assert not flow.edit.patch.is_any
+    send_all(flow, qtbot, source, 1)
+    assert [message.body for message in sends(source)] == [b'{"sku": "SKU-1OO27", "n": 2}']
+
+
+def test_what_was_written_stays_with_its_letter(view, flow):
+    select(view, 3)
+    write_anew(flow, "of the third")
+    select(view, 4)
+    assert flow.edit.editor.toPlainText() == '{"sku": "SKU-1OO27", "n": 2}'
+    assert not flow.resend.patch.is_any
+    select(view, 3)
+    assert flow.edit.editor.toPlainText() == "of the third"
+    assert flow.resend.patch.written == "of the third"
+    flow.edit.clear_button.click()
+    assert not flow.resend.patch.is_any
+    assert flow.edit.editor.toPlainText() == '{"sku": "SKU-1OO27", "n": 2}'
+
+
+def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(view, flow, source):
+    select(view, 3, 4)
+    flow.go_to(EDIT)
+    flow.edit.mode._buttons[FREE].click()
+    assert flow.edit.effect.text == "One body at a time is written anew: choose one dead letter."
+    assert flow.edit.find_text.isVisible()
+    select(view, 3)
+    write_anew(flow, "")
+    assert flow.edit.effect.text == "Brokers refuse a message without a body."
+    assert not flow.edit.next_button.isEnabled()
+    flow.go_to(RESEND)
+    assert flow.ask_resend() is None
+    assert flow.bar.current == EDIT
+    assert sends(source) == []
+
+
+def test_json_is_laid_out_on_demand_and_what_breaks_it_is_told(view, flow, qtbot):
+    select(view, 3)
+    write_anew(flow, '{"sku": 1}')
+    qtbot.mouseClick(flow.edit.layout_button, Qt.MouseButton.LeftButton)
+    assert flow.edit.patch.written == '{\n  "sku": 1\n}'
+    assert not flow.edit.layout_button.isEnabled()
+    flow.edit.editor.setPlainText('{"sku": ')
+    assert "no JSON any more" in flow.edit.effect.text
+
+
+def test_all_that_can_be_chosen_fits_into_the_pane(view, flow, qtbot):
+    select(view, 3)
+    write_anew(flow, "x")
+    boxes = [*flow.edit.keeps.values(), *flow.edit.mode._buttons.values()]
+    qtbot.waitUntil(lambda: all(box.isVisible() for box in boxes))
+    for box in boxes:
+        assert box.width() >= box.sizeHint().width(), box.text()
+        assert flow.edit.rect().contains(QRect(box.mapTo(flow.edit, QPoint()), box.size()))

@@ -28,7 +28,7 @@ from broker_core.api import (
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
-from gui.views.dead_letters.notebook import NOTES_KEY, NoteBook
+from gui.views.dead_letters.notebook import GROUP_NOTES_MAX, NOTES_KEY, NoteBook
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
 from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
@@ -230,12 +230,55 @@ def test_several_are_marked_at_once(view):
 def test_what_two_tabs_note_is_kept(view):
     first, second = (letter(view, offset).letter for offset in (3, 4))
     other = NoteBook(view.context.settings, view)
-    view.notes.write(first, "poison")
-    other.write(second, "late")
+    view.notes.write([first], "poison")
+    other.write([second], "late")
     view.notes.mark([letter(view, 5)], HANDLED)
     kept = NoteBook(view.context.settings, view)
     assert [kept.of(one).text for one in (first, second)] == ["poison", "late"]
     assert kept.of(letter(view, 5).letter).mark == HANDLED
+
+
+def test_one_note_is_written_on_all_that_are_selected(view):
+    select(view, 3, 4)
+    assert view.side.note.placeholderText() == "A note on all 2 selected, kept on this computer"
+    shown = view.letter_grid.selected_row
+    view.side.note.editingFinished.emit()
+    assert [letter(view, offset).note.text for offset in (3, 4)] == ["", ""], "nobody wrote anything"
+    view.side.note.setText("the warehouse is closed")
+    view.side.note.editingFinished.emit()
+    assert [letter(view, offset).note.text for offset in (3, 4, 5)] == ["the warehouse is closed"] * 2 + [""]
+    view.letter_grid.select_key(shown.letter.physical_offset)
+    assert view.side.note.placeholderText() == "A note, kept on this computer"
+
+
+def test_a_group_has_a_note_of_its_own(view, qtbot):
+    panel = view.group_panel
+    assert panel.note.placeholderText() == "A note on all of stock-worker, kept on this computer"
+    panel.note.setText("bank holiday until Monday")
+    panel.note.editingFinished.emit()
+    column = next(column for column in panel.model.columns if column.key == "note")
+    texts = {one.figures.group: column.text(one) for one in panel.model.rows}
+    assert texts["stock-worker"] == "bank holiday until Monday"
+    panel.grid.select_key("payment-settle")
+    assert panel.note.text() == ""
+    panel.note.setText("other")
+    panel.grid.select_key("stock-worker")
+    assert panel.note.text() == "bank holiday until Monday"
+    kept = NoteBook(view.context.settings, view)
+    assert [kept.of_group(group) for group in ("stock-worker", "payment-settle", "nobody")] == [
+        "bank holiday until Monday", "other", "",
+    ]  # fmt: skip
+    kept.write_group("stock-worker", "")
+    assert kept.of_group("stock-worker") == ""
+    view.context.settings.setValue("dead_letters/group_notes", '{"a": 7, "b": "x"')
+    assert kept.of_group("payment-settle") == ""
+
+
+def test_notes_on_groups_are_bounded(view):
+    book = NoteBook(view.context.settings, view)
+    for number in range(GROUP_NOTES_MAX + 3):
+        book.write_group(f"g{number}", "x")
+    assert [book.of_group(f"g{number}") for number in (0, 2, 3, GROUP_NOTES_MAX + 2)] == ["", "", "x", "x"]
 
 
 def test_several_are_selected_with_the_mouse(view, qtbot):

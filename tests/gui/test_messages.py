@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
@@ -30,7 +31,8 @@ from gui.models.messages import (
 )
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.operations.search import SearchState
-from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.theme.tokens import State
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
@@ -636,3 +638,36 @@ def test_texts_follow_the_language_and_the_message_stays(make_view, qapp, qtbot)
         assert view.detail.detail is shown
     finally:
         qapp.removeTranslator(translator)
+
+
+# ---- who has consumed them ---------------------------------------------------------------------------------------------
+
+
+def consumption_of(view, place=0):
+    column = next(column for column in view.model.columns if column.key == "consumption")
+    message = view.model.shown_rows[place]
+    return column.text(message), column.state(message), column.tip(message)
+
+
+def test_the_list_says_which_groups_have_consumed_a_message(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"topic": "payments", "queue": 2, "offset": 0})
+    qtbot.waitUntil(lambda: bool(view.model.shown_rows))
+    text, state, tip = consumption_of(view)
+    assert (text, state) == ("Consumed", State.HEALTHY)
+    assert tip.startswith("payment-settle: consumed\nBy the offsets of the groups: ")
+    nothing = np.zeros_like(source.state.position_offset)
+    view.state_changed(replace(source.state, position_offset=nothing))
+    assert consumption_of(view)[:2] == ("Not yet", State.PENDING)
+    view.state_changed(replace(source.state, position_offset=nothing - 1))
+    assert consumption_of(view)[:2] == (UNKNOWN, None)
+
+
+def test_where_only_some_groups_are_known_to_have_consumed_it_says_how_many(make_view, qtbot):
+    view = make_view(FakeSource())
+    view.open({"topic": "orders", "queue": 0, "offset": 0})
+    qtbot.waitUntil(lambda: bool(view.model.shown_rows) and view.model.shown_rows[0].topic == "orders")
+    text, state, tip = consumption_of(view)
+    assert (text, state) == ("1 of 2 groups", State.PENDING)
+    assert tip.splitlines()[:2] == ["order-service: consumed", "bi-export: not known"]

@@ -58,6 +58,8 @@ class GroupRow:
     """Topics that most of its newest dead letters came from, with their numbers."""
     first_due_ms: int = -1
     """When the next of its waiting retries comes."""
+    note: str = ""
+    """What a person noted on the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
                lambda row: count_text(row.figures.unread_retries) if row.figures.unread_retries >= 0 else UNKNOWN,
                sort=lambda row: row.figures.unread_retries if row.figures.unread_retries >= 0 else None, right=True, width=100,
                tip=lambda _row: tr("In the retry topic, due, and not taken by a consumer")),
-        Column("origins", "Most from", _origins_text, tip=_origins_tip, dim=True, width=180),
+        Column("origins", "Most from", _origins_text, tip=_origins_tip, dim=True, width=160, gives_way=1),
+        Column("note", "Note", lambda row: row.note, dim=True, wants=120),
     ]  # fmt: skip
 
 

@@ -1,33 +1,30 @@
-"""`EditSide`: the same change in the bodies of several dead letters, with what becomes of one of them."""
+"""`EditSide`: the same change in the bodies of several dead letters, or one body written anew, with what becomes of it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from difflib import ndiff
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QSizePolicy, QTextEdit
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QSizePolicy
 
 from gui.models.messages import json_fault
 from gui.text import count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.theme.tokens import State, Tokens, mix
+from gui.theme.tokens import State
+from gui.views.dead_letters.body_diff import laid_out, show_change
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, Patch, edit_counts
 
 PART_NAMES = {Part.KEYS: "Keys", Part.TAG: "Tag", Part.PROPERTIES: "Properties", Part.ORDER_KEY: "Order key"}
-LINES_COMPARED_MAX = 400
-"""More lines are shown as they will be, without what was."""
-TINT = 14
-"""Of the colour of a changed line in its ground, percent."""
+SAME, FREE = "same", "free"
+EDITOR_HEIGHT = 150
 
 
 class EditSide(Panel):
@@ -45,6 +42,13 @@ class EditSide(Panel):
         super().__init__(" ")
         self._theme = theme
         self._letters: list[DeadLetter] = []
+        self._of: DeadLetter | None = None
+        """Whose body is in the editor."""
+        self._written: dict[str, str] = {}
+        """Bodies that were written anew, by offset message id of their letters."""
+        self.mode = SegmentedControl([(SAME, " "), (FREE, " ")])
+        self.editor = CodeView(theme, "json", editable=True)
+        self.layout_button = IconButton(theme, "list", " ", role="link", on_click=self._lay_out)
         self.find_text, self.put_text = QLineEdit(), QLineEdit()
         self.keeps = {part: QCheckBox() for part in Part}
         self.preview = CodeView(theme, "json")
@@ -59,13 +63,30 @@ class EditSide(Panel):
         for box in self.keeps.values():
             box.setChecked(True)
             box.toggled.connect(lambda _on: self._edited())
+        self.mode.chosen.connect(lambda _mode: self._edited())
+        self.editor.textChanged.connect(self._typed)
         theme.changed.connect(self._theme_changed)  # a method: Qt lets it go with the side
         self.retranslate()
 
     @property
     def patch(self) -> Patch:
-        """The change in each body."""
-        return Patch(self.find_text.text(), self.put_text.text())
+        """The change in each body, or the body of one that was written anew."""
+        one = self._free_letter
+        if one is None:
+            return Patch(self.find_text.text(), self.put_text.text())
+        written = self._written.get(one.offset_message_id)
+        return Patch() if written is None else Patch(of=one.offset_message_id, written=written)
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot be sent as it is entered; empty where it can."""
+        return tr("Brokers refuse a message without a body.") if self.patch.of and not self.patch.written else ""
+
+    @property
+    def _free_letter(self) -> DeadLetter | None:
+        """The letter whose body can be written anew; None where several are chosen, or it is not shown as it is."""
+        is_free = self.mode.current == FREE and len(self._letters) == 1 and self._letters[0].is_whole
+        return self._letters[0] if is_free else None
 
     @property
     def kept(self) -> frozenset[Part]:
@@ -75,15 +96,19 @@ class EditSide(Panel):
     def show_letters(self, letters: Sequence[DeadLetter]) -> None:
         """Know which dead letters are meant; the change is shown in the first that it changes."""
         if list(letters) != self._letters:
-            self._letters = list(letters)
+            before, self._letters = self.patch, list(letters)
             self._show()
+            if self.patch != before:
+                self.changed.emit()
 
     def clear(self) -> None:
         """Change nothing."""
+        self._written, self._of = {}, None
         for field in (self.find_text, self.put_text):
             field.clear()
         for box in self.keeps.values():
             box.setChecked(True)
+        self._edited()
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -95,6 +120,10 @@ class EditSide(Panel):
         self.put_text.setAccessibleName(tr("Text in its place"))
         for part, box in self.keeps.items():
             box.setText(tr(PART_NAMES[part]))
+        self.mode.set_text(SAME, tr("Replace"))
+        self.mode.set_text(FREE, tr("Write anew"))
+        self.editor.setAccessibleName(tr("The body, to be written anew"))
+        self.layout_button.setText(tr("Lay out"))
         self.preview.setAccessibleName(tr("Body with the change"))
         self.clear_button.setText(tr("Change nothing"))
         self.next_button.setText(tr("On to resend"))
@@ -109,7 +138,16 @@ class EditSide(Panel):
         form.setVerticalSpacing(8)
         form.addRow(find, self.find_text)
         form.addRow(put, self.put_text)
-        form.addRow(keep, row(*self.keeps.values(), 1, spacing=8))
+        # Two lines: four words side by side are wider than the pane.
+        keeps = QGridLayout()
+        keeps.setVerticalSpacing(4)
+        for place, box in enumerate(self.keeps.values()):
+            keeps.addWidget(box, place // 2, place % 2)
+        form.addRow(keep, keeps)
+        self.editor.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.editor.setFixedHeight(EDITOR_HEIGHT)
+        self.content.addLayout(row(self.mode, 1, self.layout_button))
+        self.content.addWidget(self.editor)
         self.content.addLayout(form)
         self.content.addWidget(self.preview, 1)
         self.content.addWidget(self.effect)
@@ -120,16 +158,61 @@ class EditSide(Panel):
         self.changed.emit()
 
     def _show(self) -> None:
-        count = len(self._letters)
-        self.set_title(tr("Edit {count} messages", count=count_text(count)), tr("the same change in each"))
-        self.next_button.setEnabled(count > 0)
+        count, one = len(self._letters), self._free_letter
+        words = tr("the same change in each") if one is None else tr("its body written anew")
+        self.set_title(tr("Edit {count} messages", count=count_text(count)), words)
+        self._show_mode(one)
+        self.next_button.setEnabled(count > 0 and not self.fault)
         self._show_effect()
         self._show_preview()
 
+    def _show_mode(self, one: DeadLetter | None) -> None:
+        """Show the fields of what is chosen."""
+        find, put, _keep = self._labels
+        for widget in (find, self.find_text, put, self.put_text):
+            widget.setVisible(one is None)
+        for part in (self.editor, self.layout_button):
+            part.setVisible(one is not None)
+        if one is not None and one != self._of:
+            self.editor.blockSignals(True)
+            self.editor.setPlainText(self._written.get(one.offset_message_id, one.body))
+            self.editor.blockSignals(False)
+        self._of = one
+        if one is not None:
+            self.layout_button.setEnabled(laid_out(self.editor.toPlainText()) != self.editor.toPlainText())
+
+    def _typed(self) -> None:
+        one = self._free_letter
+        if one is None:
+            return
+        text = self.editor.toPlainText()
+        # A body stays to the byte until somebody writes another one.
+        if text == "\n".join(one.body.splitlines()):
+            self._written.pop(one.offset_message_id, None)
+        else:
+            self._written[one.offset_message_id] = text
+        self._edited()
+
+    def _lay_out(self) -> None:
+        self.editor.setPlainText(laid_out(self.editor.toPlainText()))
+
+    def _why_not_free(self) -> str:
+        """Why no body can be written anew although that is chosen; empty where one can."""
+        if self.mode.current != FREE or self._free_letter is not None or not self._letters:
+            return ""
+        if len(self._letters) > 1:
+            return tr("One body at a time is written anew: choose one dead letter.")
+        return tr("This body cannot be written anew: it is masked, no text in UTF-8, or too long.")
+
     def _show_effect(self) -> None:
+        why_not = self.fault or self._why_not_free()
+        if why_not:
+            set_role(self.effect, "notice")
+            self.effect.set(why_not, "", State.WARNING)
+            return
         changed, fixed = edit_counts(self._letters, self.patch)
         words = []
-        if self.patch.find:
+        if self.patch.is_any:
             total = count_text(len(self._letters))
             words.append(tr("Bodies that become others: {count} of {total}.", count=count_text(changed), total=total))
         broken = sum(_breaks_json(one, self.patch) for one in self._letters)
@@ -152,43 +235,9 @@ class EditSide(Panel):
         patch = self.patch
         letter = next((one for one in self._letters if patch.changes(one)), next(iter(self._letters), None))
         before = "" if letter is None else letter.body
-        after = patch.applied(before) if letter is not None and letter.is_whole else before
-        lines = _compared(_laid_out(before), _laid_out(after))
-        self.preview.setPlainText("\n".join(lines))
-        self.preview.setExtraSelections(_tints(self.preview, lines, self._theme.tokens) if before != after else [])
+        after = patch.applied(letter, before) if letter is not None and letter.is_whole else before
+        show_change(self.preview, before, after, self._theme.tokens)
 
 
 def _breaks_json(letter: DeadLetter, patch: Patch) -> bool:
-    return patch.changes(letter) and not json_fault(letter.body) and bool(json_fault(patch.applied(letter.body)))
-
-
-def _laid_out(text: str) -> str:
-    """JSON with a line for each value, anything else as it is."""
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
-    except ValueError:
-        return text
-
-
-def _compared(before: str, after: str) -> list[str]:
-    """Lines of a body with ``-`` and ``+`` before those that change."""
-    old, new = before.splitlines(), after.splitlines()
-    if before == after or len(old) + len(new) > LINES_COMPARED_MAX:
-        return new
-    return [line.rstrip("\n") for line in ndiff(old, new) if not line.startswith("?")]
-
-
-def _tints(view: CodeView, lines: Sequence[str], tokens: Tokens) -> list[QTextEdit.ExtraSelection]:
-    found = []
-    for number, line in enumerate(lines):
-        colour = {"-": tokens.critical, "+": tokens.healthy}.get(line[:1])
-        if colour is None:
-            continue
-        tint = QTextEdit.ExtraSelection()
-        ground = QTextCharFormat()
-        ground.setBackground(QColor(mix(colour, tokens.panel, TINT)))
-        ground.setProperty(QTextFormat.Property.FullWidthSelection, True)
-        tint.format = ground
-        tint.cursor = QTextCursor(view.document().findBlockByNumber(number))
-        found.append(tint)
-    return found
+    return patch.changes(letter) and not json_fault(letter.body) and bool(json_fault(patch.applied(letter, letter.body)))

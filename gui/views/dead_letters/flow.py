@@ -101,6 +101,9 @@ class LetterFlow(QObject):
         letters = [one.letter for one in self._chosen][: count or None]
         if not letters:
             return None
+        if self.edit.fault:
+            self.go_to(EDIT)
+            return None
         context = self._context
         dialog = resend_dialog(
             context.source, context.theme, letters, self._notes.sent, self._page, order=self.resend.order,

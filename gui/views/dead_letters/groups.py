@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.dead_letters.columns import GroupRow, group_columns
+from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.widgets.data_grid import DataGrid
@@ -17,6 +18,7 @@ from gui.widgets.panel import Panel
 from monitoring.dead_letters import GroupFigures
 
 HEIGHT = 154
+NOTE_WIDTH = 360
 
 
 class GroupsPanel(Panel):
@@ -25,6 +27,7 @@ class GroupsPanel(Panel):
     Args:
         theme: Colours.
         reader, origins: What was read besides the figures.
+        notes: What was noted on groups.
         now_ms: The time that ages count to.
         parent: Qt's owner.
     """
@@ -34,19 +37,29 @@ class GroupsPanel(Panel):
         theme: ThemeManager,
         reader: DeadLetterReader,
         origins: OriginReader,
+        *,
+        notes: NoteBook,
         now_ms: Callable[[], int],
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(" ", flush=True, parent=parent)
         self._reader = reader
+        self._notes = notes
         self._origins = origins
         self._asked = ""
         self.model: ColumnTableModel[GroupRow] = ColumnTableModel(
             group_columns(now_ms), lambda one: one.figures.group, parent=self
         )
         self.grid = DataGrid(self.model, theme)
+        self.note = QLineEdit()
+        self.note.setMinimumWidth(NOTE_WIDTH)
+        self._noted = ""
+        """The group whose note is in the field."""
+        self.add_action(self.note)
         self.content.addWidget(self.grid)
         self.setFixedHeight(HEIGHT)
+        self.note.editingFinished.connect(self._write_note)
+        self.grid.selected.connect(lambda _group: self.show_note())
         self.grid.sort_by("dead", descending=True)
 
     @property
@@ -65,10 +78,29 @@ class GroupsPanel(Panel):
         """List a group in any case, from the next `show_groups` on."""
         self._asked = group
 
+    def show_note(self) -> None:
+        """Show the note on the group that is chosen; what is being entered is kept for its own group first."""
+        group = self.group
+        if group != self._noted:
+            self._write_note()
+            self._noted = group
+            self.note.setText(self._notes.of_group(group))
+        elif not self.note.hasFocus():
+            self.note.setText(self._notes.of_group(group))
+        self.note.setEnabled(bool(group))
+        words = tr("A note on all of {group}, kept on this computer", group=group) if group else tr("No group is selected.")
+        self.note.setPlaceholderText(words)
+        self.note.setAccessibleName(words)
+
+    def _write_note(self) -> None:
+        if self._noted:
+            self._notes.write_group(self._noted, self.note.text().strip())
+
     def show_groups(self, figures: list[GroupFigures]) -> None:
         """Show the groups of now that have any dead letters or retries."""
         self.model.set_rows(self._row(one) for one in figures if one.group == self._asked or self._reader.may_have_any(one))
         self.grid.set_empty(tr("No group has dead letters or retries. That is good."))
+        self.show_note()
 
     def retranslate(self) -> None:
         """Write all texts anew but for what `show_groups` writes."""
@@ -85,4 +117,5 @@ class GroupsPanel(Panel):
             is_cut=reader.retries_are_cut,
             origins=tuple(self._origins.of(group)),
             first_due_ms=reader.first_due_ms.get(group, -1),
+            note=self._notes.of_group(group),
         )

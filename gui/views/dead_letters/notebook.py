@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, QSettings, Signal
@@ -11,6 +12,8 @@ from gui.views.dead_letters.columns import LetterRow
 from monitoring.dead_letters import NEW, OPEN, RESENT, DeadLetter, Note, Notes
 
 NOTES_KEY = "dead_letters/notes"
+GROUP_NOTES_KEY = "dead_letters/group_notes"
+GROUP_NOTES_MAX = 1_000
 
 
 class NoteBook(QObject):
@@ -33,6 +36,9 @@ class NoteBook(QObject):
         self._key = group + NOTES_KEY
         self._text = str(settings.value(self._key, ""))
         self._notes = Notes(self._text)
+        self._group_key = group + GROUP_NOTES_KEY
+        self._group_text = ""
+        self._of_groups: dict[str, str] = {}
 
     def of(self, letter: DeadLetter) -> Note:
         """The note on a dead letter."""
@@ -45,13 +51,41 @@ class NoteBook(QObject):
             self._notes.change(one.letter.offset_message_id, mark=mark)
         self._keep()
 
-    def write(self, letter: DeadLetter, text: str) -> None:
-        """Note something on a dead letter; one that was new is open then."""
+    def write(self, letters: Iterable[DeadLetter], text: str) -> None:
+        """Note the same on dead letters; those that were new are open then."""
         self._take_in()
-        note = self.of(letter)
-        if text != note.text:
+        others = [letter for letter in letters if self.of(letter).text != text]
+        for letter in others:
+            note = self.of(letter)
             self._notes.change(letter.offset_message_id, text=text, mark=OPEN if note.mark == NEW else note.mark)
+        if others:
             self._keep()
+
+    def of_group(self, group: str) -> str:
+        """The note on a whole group; empty for none."""
+        return self._group_notes().get(group, "")
+
+    def write_group(self, group: str, text: str) -> None:
+        """Note something on a group, which stays whatever becomes of its dead letters; an empty text forgets it."""
+        notes = self._group_notes()
+        if not group or notes.get(group, "") == text:
+            return
+        others = {name: words for name, words in notes.items() if name != group}
+        kept = list((others | {group: text} if text else others).items())[-GROUP_NOTES_MAX:]
+        self._settings.setValue(self._group_key, json.dumps(dict(kept), ensure_ascii=False))
+        self.changed.emit()
+
+    def _group_notes(self) -> dict[str, str]:
+        """Read anew each time: other windows write them, too. Of what somebody edited, what makes sense."""
+        text = str(self._settings.value(self._group_key, ""))
+        if text != self._group_text:
+            try:
+                found = json.loads(text) if text else {}
+            except (ValueError, RecursionError):
+                found = {}
+            known = found.items() if isinstance(found, dict) else ()
+            self._group_text, self._of_groups = text, {name: words for name, words in known if isinstance(words, str)}
+        return self._of_groups
 
     def sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
         """Note that it was sent again, and where to."""

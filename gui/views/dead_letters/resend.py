@@ -147,7 +147,7 @@ class ResendProgress(QWidget):
 def _asked(letters: Sequence[DeadLetter], order: ResendOrder) -> list[tuple[str, str]]:
     """What was chosen in the steps before, as name and value."""
     facts = []
-    if order.patch.find:
+    if order.patch.is_any:
         changed = sum(map(order.patch.changes, letters))
         facts.append((tr("Bodies edited"), tr("{count} of {total}", count=count_text(changed), total=count_text(len(letters)))))
     left_out = [tr(PART_NAMES[part]) for part in Part if part not in order.keeps]

@@ -81,6 +81,8 @@ class LetterSide(Panel):
             button.setEnabled(count > 0)
         set_acting(self.resend_button, self._refusal(), able=count > 0)
         self.resend_button.setText(tr("Resend {count}…", count=count_text(max(count, 1))))
+        many = tr("A note on all {count} selected, kept on this computer", count=count_text(count))
+        self.note.setPlaceholderText(many if count > 1 else tr("A note, kept on this computer"))
 
     def show_proof(self, one: LetterRow | None, now_ms: int) -> None:
         """Say what became of the letter, if it was sent again."""
@@ -94,7 +96,6 @@ class LetterSide(Panel):
 
     def retranslate(self) -> None:
         """Write the texts anew that no letter brings."""
-        self.note.setPlaceholderText(tr("A note, kept on this computer"))
         self.note.setAccessibleName(tr("Note"))
         self.body.setAccessibleName(tr("Body"))
         for mark, button in self.marks.items():

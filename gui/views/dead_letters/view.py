@@ -59,7 +59,7 @@ class DeadLettersView(PageView):
         self.notes = NoteBook(context.settings, self, group=group_of_source(context.source))
         self.reader = DeadLetterReader(context.source, context.decoders, self)
         self.origins = OriginReader(context.source, self)
-        self.group_panel = GroupsPanel(theme, self.reader, self.origins, self._now)
+        self.group_panel = GroupsPanel(theme, self.reader, self.origins, notes=self.notes, now_ms=self._now)
         self.groups, self.group_grid = self.group_panel.model, self.group_panel.grid
         self.letters: ColumnTableModel[LetterRow] = ColumnTableModel(
             letter_columns(context.times, self._now), lambda one: one.letter.physical_offset, parent=self
@@ -166,10 +166,12 @@ class DeadLettersView(PageView):
 
     def _note_changed(self, text: str) -> None:
         one = self.letter_grid.selected_row
-        if one is not None:
-            self.notes.write(one.letter, text)
+        # The field tells whenever it is left: what nobody changed is not the note of the others that are selected.
+        if one is not None and text != one.note.text:
+            self.notes.write([other.letter for other in self.letter_grid.selected_rows] or [one.letter], text)
 
     def _notes_changed(self) -> None:
+        self._show_groups()
         self._show_letters()
         self._show_side()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broker_core.api import Marks
+from gui.models.consumption import Consumed, Consumption
 from gui.models.lifeline import LifeEvent
 from gui.models.message_properties import PropertyRow
 from gui.models.message_words import PropertyWords
@@ -13,11 +14,15 @@ from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.tokens import State
 
+CONSUMPTION = "consumption"
+GROUPS_NAMED_MAX = 20
 BODY_WANTS = 280
 """Px of a body beside the pane: about 36 characters."""
 
 
-def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[MessageRow]]:
+def message_columns(
+    times: TimeZoneChoice, now_ms: Callable[[], int], consumption: Consumption | None = None
+) -> list[Column[MessageRow]]:
     """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date.
 
     Where there is no room for a body that can be read, what the pane beside says of the selected message goes first.
@@ -56,18 +61,23 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             width=64,
             gives_way=5,
         ),
+        consumption_column(consumption or Consumption(), sortable=True),
     ]
 
 
 def hit_columns(
-    times: TimeZoneChoice, now_ms: Callable[[], int], marks: Callable[[], Marks] = Marks
+    times: TimeZoneChoice,
+    now_ms: Callable[[], int],
+    marks: Callable[[], Marks] = Marks,
+    consumption: Consumption | None = None,
 ) -> list[Column[MessageRow]]:
-    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for the body.
+    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for body and consumption.
 
     Args:
         times: Zone of the times.
         now_ms: The broker's clock.
         marks: What the search looks for.
+        consumption: Tells who has read a message; None: nobody knows.
     """
     return [
         Column(
@@ -88,7 +98,60 @@ def hit_columns(
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body,
                wants=BODY_WANTS),
         Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=80, gives_way=5),
+        consumption_column(consumption or Consumption()),
     ]  # fmt: skip
+
+
+def consumption_column(consumption: Consumption, *, sortable: bool = False) -> Column[MessageRow]:
+    """Which groups have read a message; ``sortable`` of a list that sorts its rows itself."""
+
+    def consumed(row: MessageRow) -> Consumed:
+        return consumption.of(row.topic, row.queue_id, row.queue_offset)
+
+    return Column(
+        CONSUMPTION,
+        "Consumption",
+        lambda row: consumed_text(consumed(row)),
+        sort=(lambda row: len(consumed(row).done)) if sortable else None,
+        kind=CellKind.CHIP,
+        state=lambda row: _consumed_state(consumed(row)),
+        tip=lambda row: consumed_tip(consumed(row)),
+        width=112,
+        gives_way=1,
+    )
+
+
+def consumed_text(consumed: Consumed) -> str:
+    """``Consumed``, ``Not yet``, or by how many groups of those that read the topic."""
+    if len(consumed.unknown) == consumed.count:
+        return UNKNOWN
+    if len(consumed.done) == consumed.count:
+        return tr("Consumed")
+    if len(consumed.waiting) == consumed.count:
+        return tr("Not yet")
+    return tr("{done} of {count} groups", done=len(consumed.done), count=consumed.count)
+
+
+def consumed_tip(consumed: Consumed) -> str:
+    """Each group, and by what it is told."""
+    if not consumed.count:
+        return tr("No group has a position on this topic.")
+    parts = (
+        ("{group}: consumed", consumed.done),
+        ("{group}: not yet", consumed.waiting),
+        ("{group}: not known", consumed.unknown),
+    )
+    lines = [tr(words, group=group) for words, groups in parts for group in groups]
+    if len(lines) > GROUPS_NAMED_MAX:
+        lines = [*lines[:GROUPS_NAMED_MAX], tr("and {count} groups more", count=count_text(len(lines) - GROUPS_NAMED_MAX))]
+    told = tr("By the offsets of the groups: what a group failed on, or its filter left out, counts as consumed.")
+    return "\n".join([*lines, told])
+
+
+def _consumed_state(consumed: Consumed) -> State | None:
+    if len(consumed.unknown) == consumed.count:
+        return None
+    return State.HEALTHY if len(consumed.done) == consumed.count else State.PENDING
 
 
 def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:

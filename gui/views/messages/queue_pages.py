@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import FoundOffset, MessagePage, OrbitError
 from gui.broker_words import broker_text
 from gui.error_words import error_text
+from gui.models.consumption import Consumption
 from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
@@ -49,6 +50,7 @@ class QueuePages(Panel):
         super().__init__(flush=True, parent=parent)
         self._source = context.source
         self._masks = masks
+        self._consumption = Consumption()
         self._state: ClusterState | None = None
         self.topic = ""
         self.queue = ALL_QUEUES
@@ -59,7 +61,7 @@ class QueuePages(Panel):
         self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
         self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
         self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
-            message_columns(context.times, self._now_ms), lambda message: message.key, parent=self
+            message_columns(context.times, self._now_ms, self._consumption), lambda message: message.key, parent=self
         )
         self.grid = DataGrid(self.model, context.theme)
         self.foot = label(role="caption")
@@ -84,6 +86,8 @@ class QueuePages(Panel):
     def take_state(self, state: ClusterState) -> None:
         """Know what the broker has; the page itself stays as it was read."""
         self._state = state
+        self._consumption.take_state(state)
+        self.grid.view.viewport().update()
         if not self.topic:
             self._show_empty()
         end = end_of_topic(state, self.topic, self.queue)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
 from gui.broker_words import broker_text
 from gui.error_words import error_text, kept_line
+from gui.models.consumption import Consumption
 from gui.models.filter_text import quoted, within_times
 from gui.models.hit_conditions import cell_conditions
 from gui.models.hit_table import HitTableModel
@@ -27,7 +28,7 @@ from gui.text import count_text, tr
 from gui.theme.tokens import Size
 from gui.views.acting import add_acting
 from gui.views.action_dialog import read_only_reason
-from gui.views.messages.columns import hit_columns
+from gui.views.messages.columns import CONSUMPTION, hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import Hand
@@ -94,9 +95,11 @@ class SearchPanel(QWidget):
         self.progress = SearchProgress(theme, self.run)
         self.marks = Marks()
         """What the search that is shown looks for."""
-        self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks)
+        self._consumption = Consumption()
+        self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks, self._consumption)
         self.model = HitTableModel(self._columns, masks.of, self)
         self.reader = HitReader(context.source, self.model, self)
+        self.reader.own_orders[CONSUMPTION] = self._consumption.order
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
         self.hand = Hand(context, self)
         self.hit_times = HitTimes(theme, context.times)
@@ -124,8 +127,10 @@ class SearchPanel(QWidget):
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_time(self, state: ClusterState) -> None:
-        """Know the time of the broker, to leave out today's date."""
+        """Know the time of the broker, to leave out today's date, and what groups have consumed by now."""
         self._state_ms = state.taken_ms
+        self._consumption.take_state(state)
+        self.grid.view.viewport().update()
 
     def search(self, text: str, *, plan_only: bool = False) -> None:
         """Search for what passes a filter, or say only how that would be done."""

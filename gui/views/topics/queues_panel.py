@@ -127,7 +127,7 @@ class QueuesPanel(QWidget):
         self._table.set_title(tr("Queues"))
         self._heat_panel.set_title(tr("Write rate by queue"), tr("over time"))
         self.heat.setAccessibleName(tr("Write rate by queue"))
-        self._chart_panel.set_title(tr("Traffic"), tr("messages/s"))
+        self._name_chart()
         self.switch.set_text(TRAFFIC, tr("In and out"))
         self.switch.set_text(TAGS, tr("In by tag"))
         if self.tags.made is not None:
@@ -203,6 +203,12 @@ class QueuesPanel(QWidget):
         self._show_chart()
         self._draw()
 
+    def _name_chart(self) -> None:
+        if self.switch.current == TAGS:
+            self._chart_panel.set_title(tr("Messages in by tag"), "")
+        else:
+            self._chart_panel.set_title(tr("Traffic"), tr("messages/s"))
+
     def _show_chart(self) -> None:
         has_tags = self.switch.current == TAGS
         if has_tags:
@@ -210,6 +216,7 @@ class QueuesPanel(QWidget):
         elif self.tags.made is not None:
             self.tags.made.legend.hide()
         self.chart.legend.setVisible(not has_tags)
+        self._name_chart()
         self._charts.setCurrentIndex(int(has_tags))
 
     # ---- figures -------------------------------------------------------------------------------------------------------

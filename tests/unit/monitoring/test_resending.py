@@ -77,3 +77,14 @@ def test_a_change_is_counted_where_it_changes_something():
     assert edit_counts(letters, Patch("a", "a")) == (0, 1)
     assert edit_counts(letters, Patch()) == (0, 1)
     assert [ResendOrder(patch=Patch("a")).changes, ResendOrder(keeps=frozenset()).changes] == [1, 4]
+
+
+def test_a_body_that_is_written_anew_is_that_of_one_letter_alone():
+    body = b'{"sku": "SKU-1OO27"}'
+    letter = dead_letter(detail_of(body), NO_MASK)
+    patch = Patch(of=letter.offset_message_id, written='{"sku": "杭州"}')
+    assert sent(body, patch=patch).body == '{"sku": "杭州"}'.encode()
+    assert sent(body, patch=Patch(of="another", written="x")).body == body
+    assert (patch.is_any, ResendOrder(patch=patch).changes, edit_counts([letter], patch)) == (True, 1, (1, 0))
+    assert sent(b"\xff\xfe", patch=patch).body == b"\xff\xfe"
+    assert not Patch().is_any
