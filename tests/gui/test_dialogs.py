@@ -59,6 +59,7 @@ def of_pages(window) -> Iterator[QDialog]:  # noqa: F811  the fixture
     """Dialogs of the watching pages and of reports."""
     window.navigate("topics", create=True)
     yield next(one for one in window.area.current.findChildren(QDialog) if one.isVisible())
+    yield window.area.current.ask_import()
     window.navigate("consumers", group="payment-settle", tab="members")
     page = window.area.current
     deliver_background_calls()

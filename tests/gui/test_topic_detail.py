@@ -458,6 +458,12 @@ def test_what_was_entered_stays_and_goes_to_the_topic_that_is_shown(composing):
     assert [(message.topic, message.body) for message in sent(source)] == [("payments", b"hello"), ("orders", b"again")]
 
 
+def test_all_fields_of_the_composer_are_seen_in_a_window_of_1440_by_900(composing, qtbot):
+    _view, composer = composing(FakeSource())
+    bar = composer.fields.verticalScrollBar()
+    qtbot.waitUntil(lambda: composer.form.isVisible() and bar.maximum() == 0)
+
+
 def test_a_template_is_entered_for_the_topic_that_is_shown(composing):
     _view, composer = composing(FakeSource())
     draft = replace(composer.form.draft, topic="orders", tag="PAID", body=b"again")

@@ -22,7 +22,7 @@ from gui.widgets.code_view import CodeView, HexView
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
 
-BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 96
+BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 72
 
 
 class ComposeForm(QWidget):
