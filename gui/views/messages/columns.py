@@ -88,7 +88,7 @@ def hit_columns(
             width=108,
             whole=True,
         ),
-        Column("topic", "Topic", lambda row: row.topic, width=104, marks=lambda: marks().topic),
+        Column("topic", "Topic", lambda row: row.topic, width=94, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76, gives_way=4),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88, gives_way=2),
         Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130,
