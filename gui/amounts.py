@@ -1,12 +1,16 @@
-"""Values of recorded series as they are shown: the one way in which alerts, events and lists write them with their units."""
+"""Values of recorded series as they are shown: the one way in which alerts, events and lists write them with their units.
+
+`online_text` does so for how many members a group has.
+"""
 
 from __future__ import annotations
 
 import re
 
-from gui.text import bytes_text, duration_text
+from gui.text import UNKNOWN, bytes_text, duration_text, tr
 from monitoring.alert_rules import unit_of
 from monitoring.alert_watch import amount_text
+from monitoring.state import MEMBERS_UNREAD
 
 SECOND_MS = 1_000
 _AMOUNT = re.compile(r"(-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?) (ms|B)")
@@ -23,6 +27,13 @@ def told_text(amount: str) -> str:
     found = _AMOUNT.fullmatch(figure)
     shown = _text_of(found[2], float(found[1].replace(",", ""))) if found is not None else ""
     return f"{subject}{colon}{shown or figure}"
+
+
+def online_text(members: int) -> str:
+    """How many members of a group are online, as `monitoring.state.ClusterState.group_members` says it."""
+    if members == MEMBERS_UNREAD:
+        return UNKNOWN
+    return tr("offline") if members <= 0 else str(members)
 
 
 def _text_of(unit: str, value: float) -> str:

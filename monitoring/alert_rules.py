@@ -18,7 +18,7 @@ import numpy as np
 
 from broker_core.api import UsageError
 from monitoring.series import Floats, Ints
-from monitoring.state import ClusterState
+from monitoring.state import MEMBERS_UNREAD, ClusterState
 
 RULES_MAX = 200
 NAME_MAX = 200
@@ -198,11 +198,17 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
         return _known(getattr(state.delays, figure))
     match figure:
         case "members":
-            return _known(np.maximum(state.group_members, 0))
+            return members_known(state)
         case "unattended_messages":
-            return np.where(state.group_members <= 0, state.group_lag_messages, 0.0)
+            members, lag = members_known(state), state.group_lag_messages
+            return np.where((members > 0) | (lag == 0), 0.0, np.where(np.isnan(members), np.nan, lag))
         case _:
             return _known(getattr(state, f"group_{figure}"))
+
+
+def members_known(state: ClusterState) -> Floats:
+    """Members of each group (float64, NaN unknown); that one is offline is known."""
+    return np.where(state.group_members == MEMBERS_UNREAD, np.nan, np.maximum(state.group_members, 0)).astype(np.float64)
 
 
 def _known(column: Any) -> Floats:  # noqa: ANN401  int64 with -1 for unknown, or float64

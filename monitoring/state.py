@@ -16,6 +16,8 @@ from monitoring.delay import DelayState, Lateness, no_delays
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MEMBERS_UNREAD = -2
+"""Of a group of an attached cluster that nobody was asked about yet: groups are asked about in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class ClusterState:
     topic_kept_messages: Ints  # [T] sum of max - min offset
     topic_last_store_ms: Ints  # [T]
 
-    group_members: Ints  # [G], -1 offline
+    group_members: Ints  # [G], -1 offline, `MEMBERS_UNREAD`
     group_lag_messages: Floats  # [G], NaN when no position is known
     group_behind_ms: Floats  # [G] taken_ms - store time of the oldest message not consumed; 0 when none waits
     group_got_rate: Floats  # [G] messages/s

@@ -11,6 +11,7 @@ from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEn
 from gui.main_window.shortcut_sheet import key_text
 from gui.models.message_ids import is_key, is_message_id, key_filter
 from gui.text import count_text, rate_text, tr
+from monitoring.state import MEMBERS_UNREAD
 
 if TYPE_CHECKING:
     from gui.main_window.window import MainWindow
@@ -125,7 +126,7 @@ def _groups(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
 
 
 def _group_detail(lag: float, members: int) -> str:
-    if members < 0:
+    if members <= 0 and members != MEMBERS_UNREAD:
         return tr("group, offline")
     return tr("group") if math.isnan(lag) else tr("group, lag {lag}", lag=count_text(lag))
 

@@ -14,7 +14,7 @@ from broker_core.api import QUEUES_OF_BROKER, Members
 from monitoring.admin.clients import RunningInfo, same_filter
 from monitoring.lag import Forecast, Outlook
 from monitoring.lag_limits import SHIPPED, LagLimits
-from monitoring.state import ClusterState, Ints
+from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
 
 NOBODY = -1
 """Owner of a queue that nobody consumes, in `ClusterState.position_owner`; below it the owner is not known."""
@@ -40,7 +40,7 @@ class GroupRow:
     name: str
     is_system: bool
     members: int
-    """-1: offline."""
+    """-1: offline; `MEMBERS_UNREAD`."""
     lag_messages: float
     behind_ms: float
     got_rate: float
@@ -49,7 +49,12 @@ class GroupRow:
 
     @property
     def offline(self) -> bool:
-        return self.members <= 0
+        return self.members <= 0 and not self.is_unread
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nobody knows yet who is online."""
+        return self.members == MEMBERS_UNREAD
 
     @property
     def over_limit(self) -> bool:

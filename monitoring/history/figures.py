@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.api import Catalog
+from monitoring.alert_rules import members_known
 from monitoring.history.tiers import rounded
 from monitoring.series import Floats, Ints
 from monitoring.state import ClusterState
@@ -81,8 +82,7 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
             state.group_lag_messages,
             state.group_behind_ms,
             state.group_got_rate,
-            # A group that is offline has no members; that is known.
-            np.maximum(state.group_members, 0).astype(np.float64),
+            members_known(state),
         ),
         _kind(QUEUE, names.queues, _known(state.queue_min_offset), _known(state.queue_max_offset), state.queue_put_rate),
         _kind(

@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import Members, WorkerError, emit
+from gui.amounts import online_text
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,
@@ -33,6 +34,7 @@ from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from monitoring.admin.clients import RunningInfo, read_running_info
 from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus
+from monitoring.state import MEMBERS_UNREAD
 from tests.support.fake_source import (
     PAYMENT_SHARES,
     FakeSource,
@@ -98,12 +100,20 @@ def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
         (2, 0, 0, GroupHealth.CAUGHT_UP),
         (2, NAN, NAN, GroupHealth.UNKNOWN),
         (-1, 10_000, 50, GroupHealth.OFFLINE),
+        (MEMBERS_UNREAD, 10_000, 50, GroupHealth.GROWING),
     ],
 )
 def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
     group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, got_rate=0.0)
 
     assert group_health(group, Forecast(lag, slope, slope, slope)) is health
+
+
+@pytest.mark.parametrize(("members", "words"), [(2, "2"), (0, "offline"), (-1, "offline"), (MEMBERS_UNREAD, UNKNOWN)])
+def test_a_group_whose_members_were_not_read_is_not_called_offline(members, words):
+    group = GroupRow("g", is_system=False, members=members, lag_messages=5.0, behind_ms=0.0, got_rate=0.0)
+    assert online_text(members) == words
+    assert group.offline == (words == "offline"), "an offset reset would pass over members that are there"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Snapshot:
     topics: Columns
     """``put_messages``, ``put_bytes``, ``got_messages``, ``got_bytes`` — i8[T], counted since the worker started."""
     groups: Columns
-    """``members``, ``got_messages``, ``consume_failed`` — i8[G] (members -1: offline)."""
+    """``members``, ``got_messages``, ``consume_failed`` — i8[G] (members -1: offline, -2: not read yet)."""
     positions: Columns
     """``offset`` (-1 unknown), ``next_store_ms`` (store time of the next message to consume, -1 none) — i8[P]; ``owner`` —
     i8[P], index into ``owners``, -1 nobody, -2 not known."""

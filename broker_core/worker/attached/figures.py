@@ -26,6 +26,7 @@ from broker_core.worker.delay_views import delay_columns
 
 _UNKNOWN = -1
 _NOBODY, _OWNER_UNKNOWN = -1, -2
+_OFFLINE, _MEMBERS_UNREAD = -1, -2
 
 
 class ClusterFigures:
@@ -292,7 +293,7 @@ class ClusterFigures:
                 "got_bytes": _packed(_UNKNOWN for _topic in topics),
             },
             groups={
-                "members": _packed(len(found) if found else _UNKNOWN for found in members),
+                "members": _packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
                 "got_messages": _packed(self._got_group.get(group, 0) for group in groups),
                 "consume_failed": _packed(_UNKNOWN for _group in groups),
             },

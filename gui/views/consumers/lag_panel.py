@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from gui.amounts import online_text
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import EventMarks, HistoryLines
 from gui.plots.brush import Brush
@@ -211,7 +212,7 @@ class LagPanel(Panel):
         facts["drains"].set(*self._drain_text(self._forecast))
         facts["in"].set(rate_number(self._in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
-        facts["members"].set(tr("offline") if group.offline else str(group.members))
+        facts["members"].set(online_text(group.members))
 
     @staticmethod
     def _drain_text(lag: Forecast) -> tuple[str, str]:

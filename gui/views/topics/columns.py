@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gui.amounts import online_text
 from gui.models.favourites import FAVOURITES
 from gui.models.table import CellKind, Column
 from gui.models.topic_queues import TopicMeasure
@@ -225,7 +226,7 @@ def age_text(row: TopicRow) -> str:
 
 def members_text(row: TopicGroupRow) -> str:
     """How many clients of a group are online."""
-    return tr("offline") if row.members <= 0 else str(row.members)
+    return online_text(row.members)
 
 
 def _writes_text(row: TopicRow) -> str:

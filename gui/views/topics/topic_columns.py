@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gui.amounts import online_text
 from gui.models.consumers import GroupRow
 from gui.models.table import CellKind, Column
 from gui.models.topic_queues import RouteRow, TopicQueueRow
@@ -67,7 +68,7 @@ def topic_consumer_columns(
         Column("behind", "Behind", lambda row: duration_text(behind(row)), sort=behind, right=True, width=100),
         Column("out", "Out /s", lambda row: rate_number(row.got_rate), sort=lambda row: row.got_rate,
                tip=lambda _row: tr("Of all topics of the group"), right=True, width=90),
-        Column("members", "Members", lambda row: tr("offline") if row.offline else str(row.members),
+        Column("members", "Members", lambda row: online_text(row.members),
                sort=lambda row: row.members, right=True, width=100),
         Column("state", "State", lambda row: state(row)[0], kind=CellKind.CHIP, state=lambda row: state(row)[1], width=170),
     ]  # fmt: skip

@@ -14,11 +14,13 @@ from monitoring.alert_rules import (
     AlertRule,
     Severity,
     check_rule,
+    figures_of,
     readings,
     rule_about,
     rules_from_json,
     rules_to_json,
 )
+from monitoring.state import MEMBERS_UNREAD
 from tests.support.fake_source import TAKEN_MS, fake_state
 
 STATE = fake_state()
@@ -105,3 +107,13 @@ def test_too_many_mutes_are_refused():
 def test_rules_of_a_newer_format_are_refused():
     with pytest.raises(UsageError, match="format 2"):
         rules_from_json('{"version": 2, "rules": []}')
+
+
+def test_nobody_consumes_is_not_said_of_members_that_were_not_read():
+    state = fake_state()
+    members, lag = state.group_members.copy(), state.group_lag_messages.copy()
+    members[:4] = MEMBERS_UNREAD, MEMBERS_UNREAD, -1, 2
+    lag[:4] = 7, 0, 5, 9
+    state = replace(state, group_members=members, group_lag_messages=lag)
+    assert [str(value) for value in figures_of(state, "group", "unattended_messages")[:4]] == ["nan", "0.0", "5.0", "0.0"]
+    assert [str(value) for value in figures_of(state, "group", "members")[:4]] == ["nan", "nan", "0.0", "2.0"]

@@ -115,11 +115,20 @@ def test_members_over_all_brokers_and_their_changes(figures):
     figures.catalog()
     figures.take_members("a", "g", frozenset({"c1"}))
     figures.take_members("b", "g", frozenset({"c1", "c2"}))
+    figures.take_members("a", "idle", frozenset())
     assert ints(figures.snapshot().groups["members"]) == [2, -1]
     assert [event.text for event in figures.events()] == [
         "Group g has 1 members now: +c1",
         "Group g has 2 members now: +c2",
     ]
+
+
+def test_a_group_that_nobody_was_asked_about_is_not_offline(clock):
+    figures = ClusterFigures(BrokerNumbers(), clock=clock)
+    figures.take_tables("a", {}, frozenset({"asked", "g"}))
+    figures.take_members("a", "asked", frozenset())
+    figures.catalog()
+    assert ints(figures.snapshot().groups["members"]) == [-1, -2]
 
 
 def test_subscriptions_of_all_brokers_are_one_object_until_one_changes(figures):
