@@ -53,6 +53,7 @@ class Origin(Enum):
     )
     ATOMIC = "The broker's table of atomic transactions, read every two seconds."
     STORE = "The files of the store, looked at by the broker process every two seconds while the page is shown."
+    RUNTIME = "The runtime figures of each broker (GET_BROKER_RUNTIME_INFO), read every two seconds while the page is shown."
     SETTINGS = "The settings of the broker (GET_BROKER_CONFIG), read every ten seconds while the page is shown."
     EVENTS = "The events in the history (orbit/history.db), read every two seconds while the page is shown."
     ALERTS = "The rules in orbit/alerts.db, judged once a second where the history is kept; the window asks once a second."

@@ -6,6 +6,7 @@ something else, or ``chart`` for lines of charts. ``PAGE/chart`` is for all line
 
 from __future__ import annotations
 
+from gui.runtime_terms import RUNTIME_TERMS
 from gui.term_origins import Origin, Term
 
 TERMS: dict[str, Term] = {
@@ -508,4 +509,5 @@ TERMS: dict[str, Term] = {
         Origin.SAVED,
     ),
     "Key at first": Term("The key that the action came with.", Origin.SAVED),
+    **RUNTIME_TERMS,
 }

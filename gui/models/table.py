@@ -105,6 +105,8 @@ class Column(Generic[R]):
     """What is marked in its text now, e.g. what a search looks for; the answer None: nothing."""
     term: str = ""
     """Under which key `gui.views.explanation` knows what it is, where its title does not say it."""
+    term_of: Callable[[R], str] | None = None
+    """Title under which `gui.views.explanation` knows what a cell is, where rows are different things; None: the column's."""
     whole: bool = False
     """Its texts may not be shortened, as moments may not: the column grows to what was painted, as those of numbers do."""
     gives_way: int = 0

@@ -54,15 +54,29 @@ def term_of_column(page_id: str, column: Column[Any]) -> Term | None:
         known = result_term(name)
     elif kind == CHART:
         known = TERMS.get(f"{page_id}/{CHART}") or TERMS.get(column.term)
-    return known or (term_of(page_id, column.title) if column.title else None)
+    return known or TERMS.get(column.term) or (term_of(page_id, column.title) if column.title else None)
 
 
-def explained_column(page_id: str, grid: DataGrid[object], place: int) -> Explained | None:
-    """A column of a table; None for one without a title."""
+def explained_column(page_id: str, grid: DataGrid[object], place: int, row: int = -1) -> Explained | None:
+    """A column of a table, or the row of one whose rows are different things; None for one without a title.
+
+    Args:
+        page_id: Of the page.
+        grid: The table.
+        place: Of the column.
+        row: Where the cell is that is asked about; -1: the head.
+    """
     columns = grid.model.columns
     column = columns[place] if 0 <= place < len(columns) else None
-    term = None if column is None else term_of_column(page_id, column)
-    return None if column is None or term is None else Explained(((column.title, term),), grid.read_ms)
+    if column is None:
+        return None
+    value = grid.model.row_at(row)
+    if value is not None and column.term_of is not None:
+        title = column.term_of(value)
+        term = term_of(page_id, title)
+    else:
+        title, term = column.title, term_of_column(page_id, column)
+    return None if term is None else Explained(((title, term),), grid.read_ms)
 
 
 def explained_chart(page_id: str, chart: TimeChart) -> Explained | None:
@@ -86,7 +100,7 @@ def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None)
     """
     while widget is not None:
         if isinstance(widget, DataGrid):
-            return explained_column(page_id, widget, _column_at(widget, at))
+            return explained_column(page_id, widget, _column_at(widget, at), _row_at(widget, at))
         title = widget.property(TERM)
         if title:
             term = term_of(page_id, title)
@@ -103,6 +117,14 @@ def _column_at(grid: DataGrid[object], at: QPoint | None) -> int:
     current = grid.view.currentIndex().column()
     shown = [place for place in range(len(grid.model.columns)) if not grid.view.isColumnHidden(place)]
     return current if current in shown else next(iter(shown), -1)
+
+
+def _row_at(grid: DataGrid[object], at: QPoint | None) -> int:
+    """Number of the row; -1 for the head, whose menu asks at the edge of the first row."""
+    if at is None:
+        return grid.view.currentIndex().row()
+    y = grid.view.viewport().mapFromGlobal(at).y()
+    return grid.view.rowAt(y) if y > 0 else -1
 
 
 class ExplanationCard(QFrame):

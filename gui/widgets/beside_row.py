@@ -1,4 +1,4 @@
-"""`BesideRow`: three parts side by side; the last one below the others where they would not fit."""
+"""`BesideRow`: three parts side by side, or two; the last one below the others where they would not fit."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ class BesideRow(QWidget):
         self._grid.setSpacing(Size.GAP)
         # It would hold the row as wide as all parts side by side.
         self._grid.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        self._place()
+
+    def leave_out(self, part: QWidget) -> None:
+        """Share the width among the others from now on; two at least must be left."""
+        self._grid.removeWidget(part)
+        part.hide()
+        self._grid.setColumnStretch(len(self._parts) - 1, 0)
+        self._parts = tuple(one for one in self._parts if one[0] is not part)
         self._place()
 
     def minimumSizeHint(self) -> QSize:

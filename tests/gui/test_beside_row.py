@@ -63,3 +63,14 @@ def test_it_is_not_turned_before_it_was_given_a_width(qtbot):
     assert told == []
     page.show()
     assert (made.is_turned, told) == (False, [])
+
+
+def test_what_is_left_out_leaves_its_width_to_the_others(row):
+    first, second, third = (part for part, _weight in row._parts)
+    row.leave_out(third)
+    row.layout().activate()
+    assert third.isHidden()
+    assert second.x() + second.width() == first.width() + Size.GAP + second.width() == row.width()
+    row.resize(300 + 200 + Size.GAP - 1, 400)
+    row.layout().activate()
+    assert (row.is_turned, second.x()) == (True, 0)

@@ -18,7 +18,9 @@ from gui.models.table import NO_INDEX
 from gui.plots.time_chart import TimeChart
 from gui.views.chart_table import ChartTable
 from gui.views.store.brokers_panel import BrokersPanel
+from gui.views.store.figures_panel import FiguresPanel
 from gui.widgets.data_grid import DataGrid
+from monitoring.admin.runtime import BrokerRuntime
 from tests.gui.test_abilities import FAULT, state_with
 from tests.gui.test_accessible import PLACES
 from tests.gui.test_reports import leave_result
@@ -60,6 +62,9 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
     brokers = BrokersPanel(window.services.theme, window)  # which an embedded broker's pages have not
     brokers.show_state(state_with(faults={"b": FAULT}))
     use(brokers)
+    figures = FiguresPanel(page.context, ["a", "b"], page.refresh)  # likewise
+    figures.show_runtime(BrokerRuntime({}, (), {"a": {"putTps": "1 1 1"}, "b": {"putTps": "90 1 1"}}), "")
+    use(figures)
     for dialog in dialogs:
         dialog.show()
         qapp.processEvents()

@@ -9,12 +9,15 @@ from gui.models.brokers import BROKER_ABILITIES, BrokerRow, broker_rows
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.text import UNKNOWN, bytes_text, tr
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import State
+from gui.theme.tokens import Size, State
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
-HEIGHT_MIN = 150
+ROWS_SHOWN = 5
+"""More of them are scrolled to: the figures below are looked at longer."""
+ABOVE_ROWS = 36 + Size.HEADER + 4
+"""Title, head of the table and the edges of the panel, px."""
 
 
 def broker_columns() -> list[Column[BrokerRow]]:
@@ -58,13 +61,20 @@ class BrokersPanel(Panel):
         super().__init__(" ", flush=True, parent=parent)
         self.rows: ColumnTableModel[BrokerRow] = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
-        self.setMinimumHeight(HEIGHT_MIN)
+        self._theme = theme
+        theme.density_changed.connect(self._give_height)
         self.content.addWidget(self.grid)
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:
         """Take new figures."""
         self.rows.set_rows(broker_rows(state))
+        self._give_height()
+
+    def _give_height(self) -> None:
+        """Be as high as the rows are, which are few."""
+        count = min(max(self.rows.rowCount(), 1), ROWS_SHOWN)
+        self.setFixedHeight(ABOVE_ROWS + count * self._theme.density.value)
 
     def retranslate(self) -> None:
         """Write all texts anew."""

@@ -6,7 +6,6 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
-from gui.broker_words import broker_text
 from gui.error_words import error_line
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
@@ -21,13 +20,14 @@ from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext, PageView
 from gui.views.store.brokers_panel import BrokersPanel
+from gui.views.store.cluster_part import ClusterPart
 from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
 from gui.widgets.basic import IconButton, label
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
-from gui.widgets.notice import MissingNote, Notice
+from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
 from monitoring.disk import disk_growth
@@ -61,7 +61,7 @@ class StoreView(PageView):
         self._fault: OrbitError | None = None
         self._runtime_fault: OrbitError | None = None
         self._asked_ms = self._read_ms = -1
-        self.brokers: BrokersPanel | None = None
+        self.cluster: ClusterPart | None = None
         """Only of an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
@@ -77,7 +77,6 @@ class StoreView(PageView):
         self.latency_note = label(role="figure")
         self.latency = LogBars(theme)
         self.no_latency = label(role="caption", wrap=True)
-        self.latency_missing = MissingNote()
         self.times_panel = Panel(" ")
         lines = [
             ChartSeries("p50", "p50"),
@@ -101,18 +100,33 @@ class StoreView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
-        self._show_brokers(state)
+        self._show_cluster(state)
         self._draw()
         if not 0 <= state.taken_ms - self._asked_ms < ASK_MS and not self._store_query.waiting:
             self.refresh()
 
-    def _show_brokers(self, state: ClusterState) -> None:
-        """An attached cluster is its brokers; what is inside of them is not known from outside."""
-        if self.brokers is None and state.catalog.brokers:
-            self.brokers = BrokersPanel(self.context.theme)
-            self.content.insertWidget(self.content.indexOf(self.problem), self.brokers, 4)
-        if self.brokers is not None:
-            self.brokers.show_state(state)
+    @property
+    def brokers(self) -> BrokersPanel | None:
+        """The table of brokers; only of an attached cluster."""
+        return None if self.cluster is None else self.cluster.brokers
+
+    def _show_cluster(self, state: ClusterState) -> None:
+        """An attached cluster is its brokers, which tell figures; of the inside of them no more is known from outside."""
+        if self.cluster is None and state.is_from_outside:
+            self.cluster = self._make_cluster()
+            self._show_fault()
+        if self.cluster is not None:
+            self.cluster.show_state(state)
+
+    def _make_cluster(self) -> ClusterPart:
+        """What stands in place of the files, above the charts: put times are told by brokers, too."""
+        made = ClusterPart(self.context, self.refresh)
+        for part in (self.problem, self.log_panel, self._files):
+            part.hide()
+        self._charts.leave_out(self.disk)
+        self.content.insertWidget(self.content.indexOf(self._charts), made, 9)
+        self.content.setStretchFactor(self._charts, 3)
+        return made
 
     def status_changed(self, status: SourceStatus) -> None:
         self._enable_clean()
@@ -135,8 +149,8 @@ class StoreView(PageView):
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
         self.disk.set_title(tr("Disk and cleaning"), "")
         self._show_fault()
-        if self.brokers is not None:
-            self.brokers.retranslate()
+        if self.cluster is not None:
+            self.cluster.retranslate()
         if self._files.made is not None:
             self._files.made.retranslate()
         self._show_picture()
@@ -195,12 +209,12 @@ class StoreView(PageView):
         self.latency_panel.add_action(self.latency_note)
         self.latency_panel.content.addWidget(self.latency, 1)
         self.latency_panel.content.addWidget(self.no_latency, 1)
-        self.latency_panel.content.addWidget(self.latency_missing)
         self.times_panel.add_action(self.chart.legend)
         self.times_panel.content.addWidget(self.chart, 1)
         self.content.addWidget(self.problem)
         self.content.addWidget(self.log_panel)
-        self.content.addWidget(BesideRow((self.latency_panel, 5), (self.times_panel, 6), (self.disk, 5)), 5)
+        self._charts = BesideRow((self.latency_panel, 5), (self.times_panel, 6), (self.disk, 5))
+        self.content.addWidget(self._charts, 5)
         self.content.addWidget(self._files, 6)
 
     @property
@@ -233,8 +247,11 @@ class StoreView(PageView):
 
     def _show_fault(self) -> None:
         """Say what went wrong, in place of the figures or above them."""
+        if self.cluster is not None:
+            self.cluster.show_inside(self._fault)
+            return
         if self._picture is not None:
-            words = tr("The store was not read; what is shown is of {time}.", time=self._read_text())
+            words = tr("The store was not read; what is shown is of {time}.", time=self._time_text(self._read_ms))
             self._say_fault(words)
             self.strip.set_empty(tr("No message was stored yet."))
             return
@@ -256,13 +273,16 @@ class StoreView(PageView):
             self._no_runtime(error)
             return
         self._runtime_fault = None
-        self.latency_missing.say(broker_text(answer.notice))
+        if self.cluster is not None:
+            self.cluster.show_runtime(self._runtime, answer)
+            self.header.set_facts(tr("read {time}", time=self._time_text(self._asked_ms)))
         self._show_runtime()
 
     def _no_runtime(self, error: OrbitError) -> None:
         self._runtime = None
-        self.latency_missing.say("")
         self._runtime_fault = error
+        if self.cluster is not None:
+            self.cluster.show_failure(error)
         self._show_runtime()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -275,14 +295,14 @@ class StoreView(PageView):
         chip = (tr("Refuses messages"), State.CRITICAL) if picture.refusal else (tr("Healthy"), State.HEALTHY)
         self.header.set_chips([chip])
         facts = [] if ready is None else [ready.broker_name, ready.broker, ready.store_directory]
-        facts.append(tr("read {time}", time=self._read_text()))
+        facts.append(tr("read {time}", time=self._time_text(self._read_ms)))
         self.header.set_facts(", ".join(facts))
         self._show_log(picture)
         self.disk.show_picture(picture, self._growth())
 
-    def _read_text(self) -> str:
-        """When the figures were asked for that are shown."""
-        return self.context.times.seconds(self._read_ms) if self._read_ms >= 0 else UNKNOWN
+    def _time_text(self, at_ms: int) -> str:
+        """When figures were asked for."""
+        return self.context.times.seconds(at_ms) if at_ms >= 0 else UNKNOWN
 
     def _show_log(self, picture: StorePicture) -> None:
         size = bytes_text(picture.log_file_bytes)

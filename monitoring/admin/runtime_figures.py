@@ -1,0 +1,243 @@
+"""The runtime figures of brokers (`monitoring.admin.runtime`) as values with units, and which of them are apart. Pure.
+
+Brokers tell texts. A size is written with its unit (``1.5 GiB``), a rate as means of the last 10 s, minute and ten minutes.
+
+Source: spec remoting §2.5.3, broker §11.3.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from statistics import median
+
+Table = Mapping[str, str]
+Value = float | str | None
+"""Of a figure of one broker; None: it does not tell."""
+Texts = Sequence[str]
+Reader = Callable[[Texts], Value]
+"""Takes the texts of the keys of a figure, empty where a broker has none."""
+
+_SIZE = re.compile(r"([\d.]+)\s*([KMGTPE]?)i?B", re.IGNORECASE)
+_SIZES = " KMGTPE"
+_HOUR_MS = 3_600_000
+
+
+class FigureUnit(Enum):
+    """What one of a figure is."""
+
+    BYTES = "bytes"
+    COUNT = "a count"
+    RATE = "/s"
+    SHARE = "share"
+    """From 0 to 1."""
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+    MOMENT = "moment"
+    """ms since the epoch, by the broker's clock."""
+    WORDS = "words"
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """From where on the value of a broker is apart from those of the others.
+
+    Attributes:
+        least: Differences up to this much are none.
+        factor: How many times larger, or smaller, it is at least.
+    """
+
+    least: float = 0.0
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFigure:
+    """One figure.
+
+    Attributes:
+        title: English; unique.
+        section: English title of what it belongs to.
+        unit: Of its values.
+        keys: What it is told under.
+        read: Takes it out of what stands there.
+        apart: None: brokers differ in it by nature.
+    """
+
+    title: str
+    section: str
+    unit: FigureUnit
+    keys: tuple[str, ...]
+    read: Reader
+    apart: Distance | None = None
+
+    def of(self, table: Table) -> Value:
+        """Its value in the table of a broker."""
+        return self.read([table.get(key, "") for key in self.keys])
+
+    def is_told(self, table: Table) -> bool:
+        """Whether the table speaks of it at all: what there is to tell depends on version and settings."""
+        return any(key in table for key in self.keys)
+
+
+def number_of(text: str) -> float | None:
+    """A figure that is 0 or more; None where it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf else None
+
+
+def size_of(text: str) -> float | None:
+    """Bytes of a size with a unit, as ``3.1 MiB``."""
+    found = _SIZE.search(text)
+    number = number_of(found[1]) if found else None
+    return None if found is None or number is None else float(number * 1_024 ** _SIZES.index(found[2].upper() or " "))
+
+
+def apart_of(values: Sequence[Value], distance: Distance | None) -> frozenset[int]:
+    """Places of the values that are far from the middle one; of two that differ both are, as nobody knows which is right.
+
+    Args:
+        values: Of each broker; None is apart from nobody.
+        distance: What counts; None: nothing does.
+    """
+    known = [value for value in values if value is not None]
+    if distance is None or len(known) < 2:
+        return frozenset()
+    return frozenset(place for place, value in enumerate(values) if value is not None and _is_apart(value, known, distance))
+
+
+def _is_apart(value: float | str, known: Sequence[float | str], distance: Distance) -> bool:
+    """Whether a value is apart from the middle of all, or with two from the other one."""
+    if isinstance(value, str):
+        counts = Counter(known)
+        most = max(counts.values())
+        has_middle = list(counts.values()).count(most) == 1
+        return not has_middle or counts[value] < most
+    numbers = [one for one in known if not isinstance(one, str)]
+    middle = sum(numbers) - value if len(numbers) == 2 else median(numbers)
+    high, low = max(value, middle), min(value, middle)
+    return high - low > distance.least and high > distance.factor * low
+
+
+# ---- readers -----------------------------------------------------------------------------------------------------------
+
+
+def _number(texts: Texts) -> float | None:
+    return number_of(texts[0])
+
+
+def _more_than_0(texts: Texts) -> float | None:
+    """A figure that is 0 until it was measured, or a moment that is 0 or -1 where there is none."""
+    return number_of(texts[0]) or None
+
+
+def _size(texts: Texts) -> float | None:
+    return size_of(texts[0])
+
+
+def _words(texts: Texts) -> str | None:
+    return texts[0] or None
+
+
+def _mean_of_10_s(texts: Texts) -> float | None:
+    """The first of the means; keys are spellings of one rate."""
+    return _mean(texts, 0)
+
+
+def _mean_of_10_min(texts: Texts) -> float | None:
+    """The last of the means, which a broker tells when it has run for so long."""
+    return _mean(texts, 2)
+
+
+def _mean(texts: Texts, place: int) -> float | None:
+    parts = next(filter(None, texts), "").split()
+    return number_of(parts[place]) if len(parts) > place else None
+
+
+def _between(texts: Texts) -> float | None:
+    """The first figure less the second."""
+    above, below = map(number_of, texts)
+    return None if above is None or below is None else max(above - below, 0.0)
+
+
+def _kept(texts: Texts) -> float | None:
+    """From begin to end of the log; a broker that has stored nothing tells a begin of -1."""
+    return 0.0 if texts == ["0", "-1"] else _between(texts)
+
+
+def _total(texts: Texts) -> float | None:
+    """Of ``Total : 252.0 GiB, Free : 69.5 GiB.`` the size."""
+    return size_of(texts[0].partition("Total :")[2])
+
+
+def _free(texts: Texts) -> float | None:
+    return size_of(texts[0].partition("Free :")[2])
+
+
+BROKER, LOG, DISK, PUTS, READS, WAITING, TIMERS = (
+    "Broker", "Commit log", "Disk", "Puts", "Reads", "Requests that wait", "Timers",
+)  # fmt: skip
+SECTIONS = (BROKER, LOG, DISK, PUTS, READS, WAITING, TIMERS)
+_MIB, _GIB = 1 << 20, 1 << 30
+_UNEVEN, _SLOW, _SLOWEST, _BUFFERED = Distance(10, 2), Distance(10, 2), Distance(100, 2), Distance(16 * _MIB, 2)
+
+
+def _waiting(name: str, pool: str) -> tuple[RuntimeFigure, RuntimeFigure]:
+    """How many requests of a kind wait for a thread of the broker, and how long the first of them does."""
+    size, wait_ms = (f"{pool}Size",), (f"{pool}HeadWaitTimeMills",)
+    return (
+        RuntimeFigure(f"{name} that wait", WAITING, FigureUnit.COUNT, size, _number, Distance(100, 2)),
+        RuntimeFigure(f"{name}: longest wait", WAITING, FigureUnit.MILLISECONDS, wait_ms, _number, _SLOWEST),
+    )
+
+
+FIGURES = (
+    RuntimeFigure("RocketMQ", BROKER, FigureUnit.WORDS, ("brokerVersionDesc",), _words, Distance()),
+    RuntimeFigure("Started", BROKER, FigureUnit.MOMENT, ("bootTimestamp",), _more_than_0),
+    RuntimeFigure("Log kept", LOG, FigureUnit.BYTES, ("commitLogMaxOffset", "commitLogMinOffset"), _kept,
+                  Distance(_GIB, 2)),
+    RuntimeFigure("Log begins at", LOG, FigureUnit.COUNT, ("commitLogMinOffset",), _number),
+    RuntimeFigure("Log ends at", LOG, FigureUnit.COUNT, ("commitLogMaxOffset",), _number),
+    RuntimeFigure("Oldest message", LOG, FigureUnit.MOMENT, ("earliestMessageTimeStamp",), _more_than_0,
+                  Distance(_HOUR_MS)),
+    RuntimeFigure("Not flushed", LOG, FigureUnit.BYTES, ("remainHowManyDataToFlush",), _size, _BUFFERED),
+    RuntimeFigure("Not committed", LOG, FigureUnit.BYTES, ("remainHowManyDataToCommit",), _size, _BUFFERED),
+    RuntimeFigure("Not dispatched", LOG, FigureUnit.BYTES, ("dispatchBehindBytes",), _number, Distance(_MIB, 2)),
+    RuntimeFigure("Disk of the log", DISK, FigureUnit.SHARE, ("commitLogDiskRatio",), _number, Distance(0.1)),
+    RuntimeFigure("Disk of the queues", DISK, FigureUnit.SHARE, ("consumeQueueDiskRatio",), _number, Distance(0.1)),
+    RuntimeFigure("Disk size", DISK, FigureUnit.BYTES, ("commitLogDirCapacity",), _total, Distance(_GIB, 1.1)),
+    RuntimeFigure("Disk free", DISK, FigureUnit.BYTES, ("commitLogDirCapacity",), _free, Distance(_GIB, 2)),
+    RuntimeFigure("Put rate, 10 s", PUTS, FigureUnit.RATE, ("putTps",), _mean_of_10_s, _UNEVEN),
+    RuntimeFigure("Put rate, 10 min", PUTS, FigureUnit.RATE, ("putTps",), _mean_of_10_min, _UNEVEN),
+    RuntimeFigure("Put latency p99", PUTS, FigureUnit.MILLISECONDS, ("putLatency99",), _more_than_0, _SLOW),
+    RuntimeFigure("Put latency p99.9", PUTS, FigureUnit.MILLISECONDS, ("putLatency999",), _more_than_0, _SLOW),
+    RuntimeFigure("Longest put", PUTS, FigureUnit.MILLISECONDS, ("putMessageEntireTimeMax",), _more_than_0, _SLOWEST),
+    RuntimeFigure("Page cache busy", PUTS, FigureUnit.MILLISECONDS, ("pageCacheLockTimeMills",), _number, _SLOWEST),
+    RuntimeFigure("Failed puts", PUTS, FigureUnit.COUNT, ("putMessageFailedTimes",), _number, Distance()),
+    RuntimeFigure("Put since the start", PUTS, FigureUnit.COUNT, ("putMessageTimesTotal",), _number),
+    RuntimeFigure("Put today", PUTS, FigureUnit.COUNT, ("msgPutTotalTodayNow", "msgPutTotalTodayMorning"), _between),
+    RuntimeFigure("Mean message size", PUTS, FigureUnit.BYTES, ("putMessageAverageSize",), _more_than_0,
+                  Distance(1_024, 2)),
+    RuntimeFigure("Messages out, 10 s", READS, FigureUnit.RATE, ("getTransferredTps", "getTransferedTps"), _mean_of_10_s,
+                  _UNEVEN),
+    RuntimeFigure("Reads with messages, 10 s", READS, FigureUnit.RATE, ("getFoundTps",), _mean_of_10_s, _UNEVEN),
+    RuntimeFigure("Reads without any, 10 s", READS, FigureUnit.RATE, ("getMissTps",), _mean_of_10_s, _UNEVEN),
+    RuntimeFigure("Longest read", READS, FigureUnit.MILLISECONDS, ("getMessageEntireTimeMax",), _more_than_0, _SLOWEST),
+    RuntimeFigure("Got today", READS, FigureUnit.COUNT, ("msgGetTotalTodayNow", "msgGetTotalTodayMorning"), _between),
+    *_waiting("Sends", "sendThreadPoolQueue"),
+    *_waiting("Pulls", "pullThreadPoolQueue"),
+    *_waiting("Queries", "queryThreadPoolQueue"),
+    RuntimeFigure("Ends of transactions that wait", WAITING, FigureUnit.COUNT, ("EndTransactionQueueSize",), _number,
+                  Distance(100, 2)),
+    RuntimeFigure("Wheel behind the clock", TIMERS, FigureUnit.SECONDS, ("timerReadBehind",), _number, Distance(10, 2)),
+    RuntimeFigure("Not in the wheel yet", TIMERS, FigureUnit.COUNT, ("timerOffsetBehind",), _number, Distance(1_000, 2)),
+    RuntimeFigure("In the wheel", TIMERS, FigureUnit.COUNT, ("timerCongestNum",), _number, Distance(1_000, 2)),
+)  # fmt: skip
+"""In the order in which they are shown."""
