@@ -14,9 +14,9 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import Catalog
-from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of, unit_of
-from monitoring.series import Floats, Ints
+from monitoring.alert_readings import AlertReadings
+from monitoring.alert_rules import AlertRule, split_series, unit_of
+from monitoring.series import Floats
 from monitoring.state import ClusterState
 
 GAP_MS = 60_000
@@ -70,9 +70,7 @@ class AlertWatch:
     def __init__(self, rules: Iterable[AlertRule] = ()) -> None:
         self._rules: tuple[AlertRule, ...] = tuple(rules)
         self._holding: dict[str, dict[str, Finding]] = {}
-        self._selected: dict[tuple[str, str], tuple[list[str], Ints]] = {}
-        """What patterns mean in a catalog: looked for once, as catalogs change rarely and may name thousands."""
-        self._selected_of: Catalog | None = None
+        self._readings = AlertReadings()
         self._restored: set[tuple[str, str]] = set()
         self._restored_until_ms = 0
         self._looked_ms = -1
@@ -159,7 +157,7 @@ class AlertWatch:
                     self.touched.add((rule_id, subject))
 
     def _look_at(self, rule: AlertRule, state: ClusterState) -> list[AlertChange]:
-        names, values = self._readings(rule, state)
+        names, values = self._readings.of(rule, state)
         now_ms, rule_id = state.taken_ms, rule.rule_id
         with np.errstate(invalid="ignore"):
             over = np.flatnonzero(values > rule.threshold if rule.above else values < rule.threshold).tolist()
@@ -198,18 +196,6 @@ class AlertWatch:
         self._restored.discard((rule_id, subject))
         # A value that is not known for a moment changes nothing.
         return math.isnan(values[row])
-
-    def _readings(self, rule: AlertRule, state: ClusterState) -> tuple[list[str], Floats]:
-        kind, pattern, figure = split_series(rule.series)
-        if kind == TOTALS:
-            return [""], np.array([state.totals.get(figure, math.nan)])
-        if self._selected_of is not state.catalog:
-            self._selected_of = state.catalog
-            self._selected.clear()
-        selected = self._selected.get((kind, pattern))
-        if selected is None or kind == "level":
-            selected = self._selected[kind, pattern] = subjects_of(state, kind, pattern)
-        return selected[0], figures_of(state, kind, figure)[selected[1]]
 
 
 def state_of(rule: AlertRule, findings: Iterable[Finding], now_ms: int, resolved_ms: int = 0) -> AlertState:

@@ -575,3 +575,77 @@ def test_without_anything_wrong_attention_says_so(make_view):
 
     assert all(row.isHidden() for row in view.attention.rows)
     assert view.attention.nothing.text() == "Nothing needs attention."
+
+
+def calm_outside(**changes: object):
+    """Figures of an attached cluster in which nothing is wrong, but for what is changed."""
+    state = fake_state()
+    catalog = replace(state.catalog, brokers=["a", "b"], broker_version=["", ""], broker_address=["", ""],
+                      broker_slaves=[0, 0], broker_cannot=[{}, {}])  # fmt: skip
+    zeros = np.zeros(len(catalog.groups))
+    calm = replace(
+        state, catalog=catalog, group_lag_messages=zeros, group_behind_ms=zeros,
+        topic_kept_messages=state.topic_kept_messages * 0,
+        totals={"transactions_given_up": 0.0, "disk_used_percent": 10.0, "put_p99_ms": 1.0},
+    )  # fmt: skip
+    return replace(calm, **changes)
+
+
+def said_of(view) -> list[str]:
+    return [view.attention.nothing.text(), *(line.whole_text() for line in view.attention.lacks if not line.isHidden())]
+
+
+def test_a_cluster_of_which_all_is_known_needs_no_attention(make_view):
+    assert said_of(make_view(FakeSource(calm_outside()))) == ["Nothing needs attention."]
+
+
+def test_a_calm_cluster_says_what_could_not_be_judged(make_view):
+    lag = np.zeros(len(fake_state().catalog.groups))
+    lag[0] = np.nan
+    state = calm_outside(
+        faults={"b": "no answer since 12 s: cannot connect to h:1"},
+        totals={"disk_used_percent": 10.0, "put_p99_ms": 1.0},
+        lateness=None,
+        group_lag_messages=lag,
+        group_behind_ms=lag,
+    )
+    view = make_view(FakeSource(state))
+    assert said_of(view) == [
+        "Of what is known, nothing needs attention.",
+        "b: no answer since 12 s: cannot connect to h:1",
+        "Not known: Transactions given up, Delayed messages are late",
+        "Not read: 1 group",
+    ]
+    assert "not all could be judged" in view.attention.subtitle
+    assert view.attention.toolTip().splitlines() == said_of(view)[1:]
+
+
+def test_what_was_missing_is_forgotten_when_it_is_there(make_view):
+    source = FakeSource(calm_outside(faults={"b": "no answer since 12 s: cannot connect to h:1"}))
+    view = make_view(source)
+    assert len(said_of(view)) == 2
+    view.state_changed(calm_outside(taken_ms=source.state.taken_ms + 1_000))
+    assert said_of(view) == ["Nothing needs attention."]
+    assert view.attention.toolTip() == ""
+
+
+def test_many_reasons_are_counted(make_view):
+    faults = {f"broker-{number}": "no answer since 12 s: cannot connect to h:1" for number in range(9)}
+    view = make_view(FakeSource(calm_outside(faults=faults)))
+    assert said_of(view)[-1] == "6 more reasons"
+    assert len(view.attention.toolTip().splitlines()) == 9
+
+
+def test_open_alerts_do_not_hide_that_something_was_not_judged(make_view):
+    state = replace(fake_state(), catalog=calm_outside().catalog, faults={"b": "no answer since 12 s: cannot connect to h:1"})
+    view = make_view(FakeSource(state))
+    assert all(line.isHidden() for line in view.attention.lacks)
+    assert view.attention.subtitle.endswith("not all could be judged")
+
+
+def test_rules_that_nobody_judges_any_more_are_no_calm(make_view):
+    source = FakeSource(calm_outside())
+    view = make_view(source)
+    view.context.alerts.problem = "The rules were last judged 5 min ago."
+    view.context.alerts.changed.emit()
+    assert said_of(view) == ["Of what is known, nothing needs attention.", "The rules were last judged 5 min ago."]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from gui.operations.alert_center import SEVERITY_STATES, OpenAlert
+from gui.broker_words import broker_text
+from gui.operations.alert_center import LOOK_MS, SEVERITY_STATES, OpenAlert
 from gui.text import duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.alerts.mute_menu import add_mute_times
@@ -20,9 +21,12 @@ from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.saved_menu import menu_text
 from monitoring.state import ClusterState
+from monitoring.unjudged import NOTHING, Unjudged, UnjudgedWatch
 
 ROWS_SHOWN, ROWS_KEPT = 4, 2
 """At most, and beside charts in a low window."""
+LACKS_SHOWN = 4
+"""Lines that say what could not be judged; the tool tip has all."""
 BUTTON_WIDTH_MIN = 62
 """So that short verbs stand below each other."""
 MUTES_SHOWN = 12
@@ -38,6 +42,10 @@ class AttentionPanel(Panel):
         self._alerts: list[OpenAlert] = []
         self._now_ms = 0
         self._rows_kept = ROWS_KEPT
+        self._judged_ms = -LOOK_MS
+        self._state: ClusterState | None = None
+        self._unjudged_watch = UnjudgedWatch()
+        self._unjudged = NOTHING
         self.mute_button = QPushButton()
         self.mute_button.setProperty("role", "link")
         self.mute_button.clicked.connect(lambda _checked=False: self._open_mute_menu())
@@ -50,15 +58,35 @@ class AttentionPanel(Panel):
         self._row_height = self.rows[0].sizeHint().height()
         for row in self.rows:
             self.content.addWidget(row)
-        self.content.addWidget(self.nothing, 1)
+        self.lacks = [ElidedLabel(role="caption") for _ in range(LACKS_SHOWN)]
+        """What could not be judged, where nothing is open."""
         self.content.addStretch(1)
-        context.alerts.changed.connect(self._show)
+        self.content.addWidget(self.nothing)
+        for line in self.lacks:
+            line.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            self.content.addWidget(line)
+        self.content.addStretch(1)
+        context.alerts.changed.connect(self._alerts_changed)
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:
         """Show what is open now, and for how long it has been."""
         self._now_ms = state.taken_ms
+        self._state = state
+        # A look goes through all names; alerts are asked for as often.
+        if not 0 <= self._now_ms - self._judged_ms < LOOK_MS:
+            self._look()
         self._show()
+
+    def _alerts_changed(self) -> None:
+        self._look()
+        self._show()
+
+    def _look(self) -> None:
+        """See what the rules of now cannot judge."""
+        self._judged_ms = self._now_ms
+        if self._state is not None:
+            self._unjudged = self._unjudged_watch.look(self._context.alerts.rules, self._state)
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -98,17 +126,36 @@ class AttentionPanel(Panel):
         self._alerts = center.open_alerts()
         facts = [tr("{count} open", count=len(self._alerts))] if self._alerts else []
         facts += [tr("{count} muted", count=center.muted)] if center.muted else []
+        lacks = self._lack_lines() if center.is_read else []
+        facts += [tr("not all could be judged")] if lacks else []
+        self.setToolTip("\n".join(lacks))
         self.set_title(tr("Needs attention"), ", ".join(facts))
         self.mute_button.setVisible(bool(self._alerts))
         self.nothing.setText(self._quiet_words())
         self.nothing.setVisible(not self._alerts)
         self._show_rows()
+        self._show_lacks([] if self._alerts else lacks)
 
     def _quiet_words(self) -> str:
         center = self._context.alerts
         if center.problem and not center.is_read:
             return tr("The alert rules are not known.")
-        return tr("Nothing needs attention.") if center.is_read else tr("Reading…")
+        if not center.is_read:
+            return tr("Reading…")
+        return tr("Of what is known, nothing needs attention.") if self._lack_lines() else tr("Nothing needs attention.")
+
+    def _lack_lines(self) -> list[str]:
+        """What the rules could not judge, a line a reason; empty where they judged everything."""
+        problem = self._context.alerts.problem
+        return [*([problem] if problem else []), *unjudged_lines(self._unjudged)]
+
+    def _show_lacks(self, lines: Sequence[str]) -> None:
+        shown = list(lines[:LACKS_SHOWN])
+        if len(lines) > LACKS_SHOWN:
+            shown[-1] = tr("{count} more reasons", count=len(lines) - LACKS_SHOWN + 1)
+        for line, words in zip(self.lacks, [*shown, *[""] * LACKS_SHOWN], strict=False):
+            line.setText(words)
+            line.setVisible(bool(words))
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
@@ -143,6 +190,20 @@ class AttentionPanel(Panel):
 
     def _open_row_menu(self, alert: OpenAlert, at: QPoint) -> None:
         self.row_menu(alert).popup(at)
+
+
+def unjudged_lines(missing: Unjudged) -> list[str]:
+    """What could not be judged, in the language of the window."""
+    lines = [f"{tr(part)}: {broker_text(reason)}" for part, reason in missing.away.items()]
+    if missing.rules:
+        lines.append(tr("Not known: {names}", names=", ".join(tr(rule.name) for rule in missing.rules)))
+    counted = [tr(_UNREAD[kind], count=count) for kind, count in missing.unread.items()]
+    if counted:
+        lines.append(tr("Not read: {names}", names=", ".join(counted)))
+    return lines
+
+
+_UNREAD = {"group": "{count} groups", "topic": "{count} topics", "level": "{count} delay levels"}
 
 
 class _Row(QWidget):
