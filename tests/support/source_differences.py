@@ -50,6 +50,8 @@ ENDED = (
 STORE_INSIDE = (
     r"broker-a, <address>, \S+, read <time>",
     r"\[Healthy\]",
+    "Commit log|Disk and cleaning|Consume queues|Index files|Cleaning runs|Runtime|since the start",
+    r"\[table\]",
     r"1 file of <size>, its first offset and first record",
     r"Written <size> · not flushed <size> · not indexed <size>",
     r"\[picture: : 1 file from 0 to \d+\]",
@@ -79,7 +81,7 @@ STORE_INSIDE = (
     "0",
     "Longest put",
 )
-"""What the own broker shows of its store, beside titles and charts that both show."""
+"""What the own broker shows of its store, beside the charts that both show."""
 PUT_TIMES = r"\[picture: : <=0ms: .*\]"
 """Of the last minute: each broker takes its own time."""
 
@@ -111,11 +113,11 @@ DIFFERENCES = (
         "the protocol tells no sizes of topics, and not when the oldest message was stored",
         own=(
             r"\d queues, \d+ kept, <size> on disk, kept since <time>, last message <age> ago",
-            r"- \d \| 0 \| 3 \| 3 \| <age> \| <size> \| 0 \| \d \| \d \| <time> \| —",
+            r"- \d \| 0 \| 3 \| 3 \| <age> \| <size> \| 0 \| no writes \| \d \| \d \| <time> \| —",
         ),
         attached=(
             r"\d queues, \d+ kept, last message <age> ago",
-            r"- \d \| 0 \| 3 \| 3 \| — \| — \| 0 \| \d \| \d \| <time> \| —",
+            r"- \d \| 0 \| 3 \| 3 \| — \| — \| 0 \| no writes \| \d \| \d \| <time> \| —",
         ),
     ),
     Difference(
@@ -172,6 +174,8 @@ DIFFERENCES = (
             "<unit>",
             "worst on level 1, last minute",
             "none delivered in the last minute",
+            r"\[picture: Deliveries by how late they were: .*\]",
+            r"ms after the due time, last <age>, 0 of \d late",
             "—",
             r"- 1 \| <age> .*",
         ),
@@ -229,7 +233,8 @@ DIFFERENCES = (
             r"op lag 0, .*",
             r"\[picture: Half queue and op queue: .*\]",
         ),
-        attached=(r"\[button: Given up —(, on)?\]",),
+        # Op records are taken in as they come, or in rounds of checks.
+        attached=(r"\[button: Given up —(, on)?\]", r"op lag (\d|—), — unknown; .*"),
         told=(BOARD, "The records were not read", NO_PAST, r"\[Half queue and op queue\]"),
     ),
     Difference(
@@ -291,6 +296,7 @@ DIFFERENCES = (
             r"\[button: All \d+, on\]",
             r"- .* \| .* \| (Python )?4.9.8 \| <address> \| .*",
             r"\[button: Close…\]",
+            r"\[picture: : .*orders 3: 127.0.0.1@two.*\]",
             r"[\d.,/s· ]+|<size>(/s · <size>)?",
             "<age>( ago)?",
             r"- Python 4.9.8 \| <share> \| \d+",
@@ -304,6 +310,7 @@ DIFFERENCES = (
         ),
         told=(
             "Brokers tell of clients in groups only. Connections without a group, .* are known inside a broker only.",
+            "Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked.",
             r"\[button: Close…, grey: the protocol has no request that ends a connection\]",
             r"- <client> \| shop \| Python 4.9.8 \| <address> \| — \| — \| — \| — \| <age> \| — \|",
             r"- <client> \| payers \| Python 4.9.8 \| <address> \| — \| — \| — \| — \| <age> \| — \|",
@@ -321,10 +328,26 @@ DIFFERENCES = (
         "store",
         "files, flushes and cleanings are known inside a broker only",
         own=(*STORE_INSIDE, PUT_TIMES),
-        attached=("—", r"\[table\]", PUT_TIMES),
+        attached=("—", PUT_TIMES),
+        told=(f"Files, queues, .*: not available on an attached cluster: the store from inside; {INSIDE}",),
+    ),
+    Difference(
+        "store",
+        "brokers tell figures of themselves, which differ by version, and are shown for each broker",
+        attached=(r"- [\w :,.<>]+ \| .+ \| \| [A-Z].*",),
         told=(
-            "The store was not read.",
-            f"not available on an attached cluster: the store from inside; {INSIDE}",
+            "Figures of the brokers",
+            "F1 on a row explains it",
+            "read <time>",
+            r"\[table: Figure \| broker-a \| Note \| What it is\]",
+            r"- RocketMQ \| V\d_\d_\d \| \| .*",
+            r"- Log kept \| <size> \| \| .*",
+            r"- Not dispatched \| <size> \| \| .*",
+            r"- Disk of the log \| <share> \| \| .*",
+            r"- Disk free \| <size> \| \| .*",
+            r"- Put since the start \| \d+ \| \| .*",
+            r"- Page cache busy \| <age> \| \| .*",
+            r"- Sends that wait \| 0 \| \| .*",
         ),
     ),
     Difference(
@@ -465,6 +488,7 @@ DIFFERENCES = (
             "<share>",
             r"[\d.]+/s",
             "messages, all groups|.* by .*/s",
+            "3 open",
         ),
         attached=(
             r"<address> broker, up <age>",
@@ -481,12 +505,12 @@ DIFFERENCES = (
             "<number>",
             "nothing put in the last whole minute",
         ),
-        told=(FLOW,),
+        told=(FLOW, "3 open, not all could be judged"),
     ),
     Difference(
         "tail",
-        "a tail asks brokers which queues grew",
-        own=(r"\[picture: Arrivals .*\]",),
+        "a tail asks brokers which queues grew; bars show a second once the figures have come to it",
+        own=(r"\[picture: Arrivals .*\]", r"\[Arrivals .*\]"),
         attached=(r"\[picture: Arrivals .*\]", r"\[Arrivals .*\]"),
     ),
 )

@@ -5,6 +5,8 @@ The broker is the window's own, or one that the window is attached to.
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +49,8 @@ FIRING = {"nobody", "dead-letters"}
 """Rules that the traffic makes fire: one after a minute."""
 READING = "Reading the history…"
 """Of a chart, behind its name."""
+ONLY = re.compile(os.environ.get("ORBIT_PAGES", ".*"))
+"""Pattern of the names of the pages that a tour goes to."""
 Lines = list[str]
 Accepts = Callable[[str, Lines], bool]
 """Whether a page, by its name, may be left as it is now."""
@@ -196,9 +200,11 @@ class WatchedPages:
         self.until(self._is_calm, "figures still move")
         found = {}
         for place in places():
-            found[place.name or place.page_id] = self.see(place, accepts)
+            if ONLY.fullmatch(place.name or place.page_id):
+                found[place.name or place.page_id] = self.see(place, accepts)
         for name, widget in self._one_by_one():
-            found[name] = self.settled(name, partial(_same, widget), accepts)
+            if ONLY.fullmatch(name):
+                found[name] = self.settled(name, partial(_same, widget), accepts)
         return found
 
     def _is_calm(self) -> bool:
