@@ -120,10 +120,7 @@ class StripPanel(Panel):
         self._read()
 
     def _write_title(self) -> None:
-        words = tr("a line shows which op record closes which half record")
         figures = board_figures(self._totals)
-        if not math.isnan(figures.op_lag):
-            facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
-            words = f"{facts}; {words}"
+        facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
         self.set_title(tr("Half queue and op queue"))
-        self._words.setText(words)
+        self._words.setText(f"{facts}; {tr('a line shows which op record closes which half record')}")
