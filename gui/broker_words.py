@@ -5,6 +5,7 @@ The broker speaks English. A text of a known form is translated with its names a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -146,8 +147,15 @@ _EVENT_STATES = {
 
 def broker_text(text: str) -> str:
     """A stage, notice or event text, or the reason of an error, in the language of the window; of no known form as it came."""
-    told = _TEXTS.text(text, named=dict.fromkeys(("reason", "what", "why"), broker_text))
+    named = dict.fromkeys(("reason", "what", "why"), broker_text)
+    told = _TEXTS.text(text, named={**named, "reasons": _of_each_text})
     return child_text(text) if told == text else told
+
+
+def _of_each_text(reasons: str) -> str:
+    """Why each of several brokers did not answer: ``NAME: REASON``, with ``; `` between them, which reasons may have too."""
+    parts = [reason.partition(": ") for reason in re.split(r"; (?=[^\s:;]+: )", reasons)]
+    return "; ".join(f"{name}{colon}{broker_text(reason)}" for name, colon, reason in parts)
 
 
 def reasons_text(reasons: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from broker_core.api import Ability, Members
-from gui.broker_words import faults_text, reasons_text
+from gui.broker_words import broker_text, faults_text, reasons_text
 from gui.models.brokers import broker_rows
 from gui.models.consumers import member_rows, position_rows, with_told_owners
 from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
@@ -117,6 +117,10 @@ def test_an_embedded_broker_has_no_table_of_brokers(show_page):
 def test_reasons_are_told_in_the_language_of_the_window(chinese):
     assert reasons_text(f"{OLD}; more brokers: 2") == (
         "Broker a（V4_9_4）没有定时消息，只有延时级别：需要 5.0 或更高版本; 另有 Broker：2"
+    )
+    notice = f"Not all brokers answered, and what they hold is missing here. a: {FAULT}; b: {FAULT}; for 3 s"
+    assert broker_text(notice).endswith(
+        "a: 已 12 秒无响应：cannot connect to h:1; b: 已 12 秒无响应：cannot connect to h:1；已持续 3 秒"
     )
     assert faults_text({"name server": FAULT}) == "NameServer: 已 12 秒无响应：cannot connect to h:1"
 
