@@ -44,6 +44,13 @@ class BesideRow(QWidget):
         self._parts = tuple(one for one in self._parts if one[0] is not part)
         self._place()
 
+    def hasHeightForWidth(self) -> bool:
+        """Never: a layout takes the height that such a part would like to have for its least, and cuts its neighbours.
+
+        A part is one as soon as some wrapped words are seen in it, as where a chart says that it has no values.
+        """
+        return False
+
     def minimumSizeHint(self) -> QSize:
         *beside, below = self._hints()
         upper = QSize(_sum_of_widths(beside), max(hint.height() for hint in beside))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QSize
+from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 
 from gui.theme.tokens import Size
 from gui.widgets.beside_row import WIDE_AGAIN, BesideRow
@@ -74,3 +74,28 @@ def test_what_is_left_out_leaves_its_width_to_the_others(row):
     row.resize(300 + 200 + Size.GAP - 1, 400)
     row.layout().activate()
     assert (row.is_turned, second.x()) == (True, 0)
+
+
+class Sized(QWidget):
+    """Says how high it likes to be, and must be."""
+
+    def __init__(self, wanted: int, least: int) -> None:
+        super().__init__()
+        self.sizeHint = lambda: QSize(200, wanted)
+        self.minimumSizeHint = lambda: QSize(100, least)
+
+
+def test_wrapped_words_in_it_do_not_cut_what_stands_above(qtbot):
+    page, above, chart, wrapped = QWidget(), Sized(220, 220), QWidget(), QWidget()
+    qtbot.addWidget(page)
+    QVBoxLayout(chart).addWidget(Sized(500, 60))
+    words = QLabel("No value is known in this time range.")
+    words.setWordWrap(True)
+    QVBoxLayout(wrapped).addWidget(words)
+    lines = QVBoxLayout(page)
+    lines.addWidget(above)
+    lines.addWidget(BesideRow((chart, 1), (wrapped, 1), (QWidget(), 1)), 1)
+    page.resize(1_000, 400)
+    page.show()
+    assert wrapped.hasHeightForWidth()
+    assert above.height() == 220
