@@ -19,6 +19,7 @@ from gui.plots.time_chart import TimeChart
 from gui.views.chart_table import ChartTable
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.figures_panel import FiguresPanel
+from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.widgets.data_grid import DataGrid
 from monitoring.admin.runtime import BrokerRuntime
 from tests.gui.test_abilities import FAULT, state_with
@@ -56,6 +57,7 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
         page.dialogs.reset(page.group_grid.selected_row),
         page.dialogs.client("payment-settle", page.members.rows[0]),
         ChartTable(page.findChildren(TimeChart)[0], window.services.theme, window.services.times, window),
+        ImportTopicsDialog(page.context, lambda _topic: False, window),
         ConnectDialog(window, window.services.theme),
     ]
     dialogs[-1].hops.set_rows([Hop("Port", "h:9876"), Hop("Name server", "h:9876")])

@@ -646,6 +646,6 @@ def test_open_alerts_do_not_hide_that_something_was_not_judged(make_view):
 def test_rules_that_nobody_judges_any_more_are_no_calm(make_view):
     source = FakeSource(calm_outside())
     view = make_view(source)
-    view.context.alerts.problem = "The rules were last judged 5 min ago."
+    view.context.alerts._problem = "The rules were last judged 5 min ago."
     view.context.alerts.changed.emit()
     assert said_of(view) == ["Of what is known, nothing needs attention.", "The rules were last judged 5 min ago."]
