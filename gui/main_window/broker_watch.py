@@ -49,6 +49,8 @@ class BrokerWatch(QObject):
         """Counted at its page in the side bar."""
         self._lost = ""
         """Why the broker is gone, in its own words."""
+        self._feed_shows_next = False
+        """Whether the first figures are passed on in a moment: what changes the time range before need not show them."""
         self._shows_faults = False
         """Whether the banner tells of parts that are missing."""
         self._age_timer = QTimer(self)
@@ -152,7 +154,9 @@ class BrokerWatch(QObject):
         window = self._window
         if window.live.age_ms is None and self._backend is not None:
             recorded_s, _ = self._backend.history.series("totals.put_rate").window(0, state.taken_ms, HISTORY_POINTS)
+            self._feed_shows_next = not window.live.paused
             window.time_range.set_begin(int(recorded_s[0] * 1_000) if len(recorded_s) else state.taken_ms)
+            self._feed_shows_next = False
             self._ask_record_begin(self._backend, state.taken_ms)
             window.show_clock()
         window.live.take(state)
@@ -217,9 +221,8 @@ class BrokerWatch(QObject):
 
     def refresh_figures(self) -> None:
         """Write the figures anew, e.g. for another time range or in another language."""
-        state, live = self.state, self._window.live
-        # The first ones are passed on at once, which shows them; while paused they are not.
-        if state is not None and (live.age_ms is not None or live.paused):
+        state = self.state
+        if state is not None and not self._feed_shows_next:
             self._show_state(state)
 
     def _show_age(self) -> None:
