@@ -23,7 +23,7 @@ class Session:
 def test_a_report_whose_cancellation_was_swallowed_while_it_read_writes_nothing(tmp_path, monkeypatch):
     cancellation, spec = Cancellation(), find("throughput")
     made = run.ReportRun(spec, ("store",), tmp_path / "out", ReportParameters(None, None, (), {}, 0), SparkOptions("local[1]"))
-    monkeypatch.setattr(run, "_session", lambda *_: contextlib.nullcontext(Session()))
+    monkeypatch.setattr(run, "own_session", lambda *_: contextlib.nullcontext(Session()))
     monkeypatch.setattr(run, "_gather", lambda *_: setattr(cancellation, "requested", True))
 
     with pytest.raises(KeyboardInterrupt):

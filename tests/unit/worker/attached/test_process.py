@@ -98,6 +98,7 @@ def test_names_are_told_before_anything_more_is_asked(tmp_path, engine):
     line = ["--connect", engine.wait_ready().name_server]
     with WorkerDriver(tmp_path / "attached", line, prelude=prelude) as worker:
         worker.wait(lambda: put_messages(worker) >= 0)
+        worker.wait(lambda: "told" in worker.error_log.read_text())  # the window may have the figures before
         assert "told Hello Stage Ready Catalog Snapshot\n" in worker.error_log.read_text()
 
 
