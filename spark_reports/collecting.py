@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 AT_ONCE = 2
-"""More would only take memory: there is one task in each query."""
+"""More would only take memory: a query over rows of this process is one task."""
 
 
 def collect(queries: Mapping[str, DataFrame], at_once: int = 1) -> dict[str, pa.Table]:

@@ -1,4 +1,4 @@
-"""What a session does while nobody waits: reports over nothing, so that a real one finds everything loaded and compiled."""
+"""What a session does while nobody waits: reports over nothing or a row, so that a real one finds all loaded and compiled."""
 
 from __future__ import annotations
 
