@@ -7,7 +7,8 @@ The report is that of throughput, which leaves Spark out up to 4 GiB unless ``--
 sum of what the report process, Java and its Python workers have for themselves; the log is mapped, and its pages are the
 system's to take back. A click is a report of a small range: cold in a new process with Java's prepared classes (``main.py
 report --prepare`` before), warm an order to the process that the window keeps, after a rest in which it practises: the first of
-its name there, and the median of the next ones. Processor time is that of all processes of the report; on a busy machine it
+its name there, and the median of the next ones. Its first result is the table that is shown before the rest of the report is
+there; of a report without one, all of it. Processor time is that of all processes of the report; on a busy machine it
 tells more than the clock. Reports on samples read a known history of two hours beside the messages.
 """
 
@@ -78,7 +79,7 @@ def scaling(counts: list[int], words: Sequence[str]) -> None:
 
 
 def click(count: int, names: Sequence[str]) -> None:
-    """Print the time from an order to its folder for each report: cold, and by a session that waits, as the window's does."""
+    """Print the times from an order to its first table and to its folder: cold, and by a session that waits for orders."""
     with tempfile.TemporaryDirectory(prefix="orbit-bench-") as folder:
         store, out = Path(folder, "store"), Path(folder, "out")
         write_store(store, count)
@@ -88,8 +89,8 @@ def click(count: int, names: Sequence[str]) -> None:
         own = own_options(keys, count)
         print(f"{count:,} messages; seconds by the clock (of processors)")
         for name in names:
-            wall, work = run_timed(store, out, name, own.get(name, ()))
-            print(f"{name:<14} cold {wall:6.2f} ({work:5.2f})", flush=True)
+            first, wall, work = run_timed(store, out, name, own.get(name, ()))
+            print(f"{name:<14} cold  first result {first:6.2f}, all {wall:6.2f} ({work:5.2f})", flush=True)
         warm(store, out, {name: own.get(name, ()) for name in names})
 
 
@@ -106,14 +107,25 @@ def own_options(keys: Path, count: int) -> dict[str, Sequence[str]]:
     }
 
 
-def run_timed(store: Path, out: Path, report: str, words: Sequence[str]) -> tuple[float, float]:
-    """Seconds of a new process from its start to its folder, and of processors."""
-    command = [sys.executable, "-m", "spark_reports", report, "--store", str(store), "--out", str(out), *words]
+def run_timed(store: Path, out: Path, report: str, words: Sequence[str]) -> tuple[float, float, float]:
+    """Seconds of a new process from its start to its first table, to its folder, and of processors."""
+    named = [report, "--store", str(store), "--out", str(out), "--progress", "json", *words]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    with subprocess.Popen([sys.executable, "-m", "spark_reports", *named], cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        first, _ = _results(run, began)
+    assert run.returncode == 0
     took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return first, took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _results(run: subprocess.Popen[str], began: float) -> tuple[float, float]:
+    """Seconds until the first table of a report, and until the report."""
+    found = _until(run, ("first", "done"))
+    first = time.perf_counter() - began
+    if found == "first":
+        _until(run, ("done",))
+    return first, time.perf_counter() - began
 
 
 def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> None:
@@ -122,10 +134,10 @@ def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> None:
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         began = time.perf_counter()
-        _until(server, "ready")
+        _until(server, ("ready",))
         print(f"ready {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
         for _ in range(PRACTICES - 1 + len(catalog.reports()) - len(SUMMED)):
-            _until(server, "ready")
+            _until(server, ("ready",))
         print(f"practised {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
         for name, own in orders.items():
             taken = []
@@ -134,26 +146,25 @@ def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> None:
                 words = [name, "--store", str(store), "--out", str(out), *own]
                 server.stdin.write(json.dumps(words) + "\n")
                 server.stdin.flush()
-                _until(server, "done")
-                taken.append((time.perf_counter() - began, processor_seconds(server.pid) - worked))
-                _until(server, "ready")
+                taken.append((*_results(server, began), processor_seconds(server.pid) - worked))
+                _until(server, ("ready",))
             later = [median(some) for some in zip(*taken[1:], strict=True)]
-            figures = "   ".join(f"{what} {wall:6.2f} ({work:5.2f})" for what, (wall, work) in
-                                 (("first", taken[0]), ("later", later)))  # fmt: skip
-            print(f"{name:<14} warm, {figures}", flush=True)
+            for what, (first, wall, work) in (("new", taken[0]), ("later", later)):
+                print(f"{name:<14} warm, {what:<5}  first result {first:6.2f}, all {wall:6.2f} ({work:5.2f})", flush=True)
         server.stdin.close()
 
 
-def _until(server: subprocess.Popen[str], wanted: str) -> None:
-    """Read lines up to the one with that stage or state."""
-    assert server.stdout is not None
-    for line in server.stdout:
+def _until(told_by: subprocess.Popen[str], wanted: Sequence[str]) -> str:
+    """Read lines up to the one with such a stage or state, and say which."""
+    assert told_by.stdout is not None
+    for line in told_by.stdout:
         told = json.loads(line)
-        if wanted in (told.get("stage"), told.get("state")):
-            return
+        found = {told.get("stage"), told.get("state")}.intersection(wanted)
+        if found:
+            return str(found.pop())
         if told["stage"] == "failed":
             raise RuntimeError(told["message"])
-    raise RuntimeError(f"the session ended before it told {wanted}")
+    raise RuntimeError(f"the process ended before it told {' or '.join(wanted)}")
 
 
 def main() -> None:

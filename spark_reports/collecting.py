@@ -1,13 +1,13 @@
-"""The answers of a report's queries, some at once.
+"""The answers of a report's queries, some at once, those first that a person sees first.
 
 A query over rows that lie ready is mostly planning, which one core does; two cores plan two.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from threading import Thread
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,19 +19,29 @@ AT_ONCE = 2
 """More would only take memory: a query over rows of this process is one task."""
 
 
-def collect(queries: Mapping[str, DataFrame], at_once: int = 1) -> dict[str, pa.Table]:
+def collect(
+    queries: Mapping[str, DataFrame],
+    at_once: int = 1,
+    *,
+    first: Collection[str] = (),
+    tell: Callable[[Mapping[str, pa.Table]], None] | None = None,
+) -> dict[str, pa.Table]:
     """The rows of each query, by its name.
 
     Args:
         queries: Of one session that this process started.
         at_once: How many run at the same time, this thread's among them.
+        first: Names of those that are run first; of queries that are not there, none.
+        tell: Called once, with the answers of ``first``, as soon as all of them are there; in whichever thread had the last.
 
     Raises:
         PySparkException, Py4JError: What the first query that failed raised; none is begun after it.
     """
-    waiting = deque(queries.items())
+    wanted = frozenset(first) & queries.keys()
+    waiting = deque(sorted(queries.items(), key=lambda query: query[0] not in wanted))
     tables: dict[str, pa.Table] = {}
     faults: list[Exception] = []
+    lock = threading.Lock()
 
     def work() -> None:
         while not faults:
@@ -39,13 +49,17 @@ def collect(queries: Mapping[str, DataFrame], at_once: int = 1) -> dict[str, pa.
                 name, query = waiting.popleft()
             except IndexError:
                 return
-            answer(name, query)
+            try:
+                keep(name, query.toArrow())
+            except Exception as error:  # noqa: BLE001  told by the thread that asked
+                faults.append(error)
 
-    def answer(name: str, query: DataFrame) -> None:
-        try:
-            tables[name] = query.toArrow()
-        except Exception as error:  # noqa: BLE001  told by the thread that asked
-            faults.append(error)
+    def keep(name: str, table: pa.Table) -> None:
+        with lock:
+            tables[name] = table
+            is_last = name in wanted and wanted <= tables.keys()
+        if is_last and tell is not None:
+            tell({one: tables[one] for one in wanted})
 
     others = _threads(work, min(at_once, len(waiting)) - 1)
     try:
@@ -59,13 +73,13 @@ def collect(queries: Mapping[str, DataFrame], at_once: int = 1) -> dict[str, pa.
     return {name: tables[name] for name in queries}
 
 
-def _threads(work: Callable[[], None], count: int) -> list[Thread]:
+def _threads(work: Callable[[], None], count: int) -> list[threading.Thread]:
     """Threads at work, in the job group of this one."""
     if count <= 0:
         return []
     from pyspark import InheritableThread  # noqa: PLC0415  Spark's modules load while Java starts
 
-    threads: list[Thread] = [InheritableThread(target=work, name="report-query") for _ in range(count)]
+    threads: list[threading.Thread] = [InheritableThread(target=work, name="report-query") for _ in range(count)]
     for thread in threads:
         thread.start()
     return threads

@@ -1,11 +1,14 @@
 """What a report tells while it runs: one line a step, for people or for a program.
 
-JSON lines, one object each:
+JSON lines, one object each, of `LINE_BYTES_MAX` at most:
 
     {"stage": "read", "title": "Read and group the messages", "done": 3, "total": 9, "rows": 310522}   a step
+    {"stage": "first", "title": "By host", "rows": 812, "csv": TEXT}                                     its first table
     {"stage": "done", "state": "complete", "out": DIR, "html": FILE, "rows": N, "seconds": S}            the end
     {"stage": "failed", "error": KIND, "message": TEXT}                                                  the end
     {"stage": "cancelled"}                                                                               the end
+
+The first table comes while the rest of the report is made; ``csv`` holds its heading and its first rows, as its file will.
 """
 
 from __future__ import annotations
@@ -17,9 +20,17 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from spark_reports.catalog import PREPARING, ReportSpec
+
+if TYPE_CHECKING:
+    from spark_reports.reports.result import Table
+
+LINE_BYTES_MAX = 48 * 1024
+"""Readers need not take longer lines."""
+FIRST_ROWS_MAX = 100
+"""Rows of the first table that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,14 @@ class Progress:
             else:
                 self._say(f"{title}: {done} of {total}{f', {self._rows:,} messages' if self._rows else ''}")
 
+    def show(self, table: Table) -> None:
+        """The first table of the report is there."""
+        with self._lock:
+            if self._json:
+                self._say(_first_line(table))
+            else:
+                self._say(f"{table.title}: {table.data.num_rows:,} rows so far")
+
     def finish(self) -> None:
         """The running stage is finished and no other follows."""
         with self._lock:
@@ -104,3 +123,16 @@ class Progress:
         with contextlib.suppress(BrokenPipeError):  # who listened is gone; that ends nothing by itself
             self._out.write(line + "\n")
             self._out.flush()
+
+
+def _first_line(table: Table) -> str:
+    """Of as many rows as a line takes, a hundred at most."""
+    from spark_reports.output.tables import csv_text  # noqa: PLC0415  what is read with it loads while Java starts
+
+    rows = FIRST_ROWS_MAX
+    while True:
+        fields = {"stage": "first", "title": table.title, "rows": table.data.num_rows, "csv": csv_text(table, rows)}
+        line = json.dumps(fields, ensure_ascii=False)
+        if not rows or len(line.encode("utf-8", "surrogatepass")) <= LINE_BYTES_MAX:
+            return line
+        rows //= 2

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ from spark_reports.small_logs import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_reports.clusters import ClusterSource
@@ -332,9 +334,22 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     if progress and session and not by_this_process:
         watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows)
     with watched or contextlib.nullcontext():
-        tables = collect(queries, AT_ONCE if by_this_process else 1)
+        tables = collect(
+            queries,
+            AT_ONCE if by_this_process else 1,
+            first=getattr(report, "FIRST", ()),
+            tell=partial(_tell_first, reading, report, progress) if progress else None,
+        )
     reading.spark.catalog.clearCache()
     return Found(tables, reading.parameters)
+
+
+def _tell_first(reading: Reading, report: ModuleType, progress: Progress, tables: Mapping[str, pa.Table]) -> None:
+    """Tell the first table of a report, as it may be shown, while its other queries run."""
+    from spark_reports.reports.common import Found  # noqa: PLC0415  as in gather
+
+    found = Found(tables, reading.parameters)
+    progress.show(report.first(found if reading.mask is None else reading.mask.found(found, report)))
 
 
 def _write(

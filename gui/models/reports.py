@@ -6,10 +6,11 @@ unknown, a line that is no progress is ignored.
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -179,6 +180,8 @@ class Run:
     error: str = ""
     error_kind: str = ""
     cancelling: bool = False
+    first: ResultTable | None = None
+    """Its first table, which is there before the rest."""
 
     @property
     def running_stage(self) -> Stage | None:
@@ -219,7 +222,17 @@ def after_line(run: Run, line: str, now_ms: float) -> Run:
         return failed_run(run, _text(fields, "message"), now_ms, kind=_text(fields, "error"))
     if key == "cancelled":
         return cancelled_run(run, now_ms)
+    if key == "first":
+        return _after_first(run, fields)
     return _after_step(run, key, fields, now_ms) if key in {stage.key for stage in run.stages} else run
+
+
+def _after_first(run: Run, fields: Mapping[str, object]) -> Run:
+    try:
+        table = read_result_table(_text(fields, "title"), _text(fields, "csv").splitlines(keepends=True))
+    except csv.Error:
+        return run
+    return replace(run, first=replace(table, row_count=_count(fields, "rows")))
 
 
 def _after_step(run: Run, key: str, fields: Mapping[str, object], now_ms: float) -> Run:
@@ -287,6 +300,9 @@ def run_folder(folder: Path, report: str, at: datetime, taken: Collection[str] =
 
 
 # ---- results -----------------------------------------------------------------------------------------------------------
+
+
+TABLE_ROWS_MAX = 1_000
 
 
 class FigureUnit(Enum):
@@ -480,12 +496,24 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """The first rows of a result table."""
+    """The first rows of a result table, `TABLE_ROWS_MAX` at most."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[ResultRow, ...]
     row_count: int
+
+
+def read_result_table(title: str, lines: Iterable[str]) -> ResultTable:
+    """The table in lines of CSV.
+
+    Raises:
+        csv.Error: They are none.
+    """
+    cells = csv.reader(lines)
+    columns = tuple(next(cells, []))
+    rows = tuple(ResultRow(number, tuple(row)) for number, row in enumerate(itertools.islice(cells, TABLE_ROWS_MAX)))
+    return ResultTable(title, columns, rows, len(rows) + sum(1 for _ in cells))
 
 
 def column_unit(name: str) -> FigureUnit:

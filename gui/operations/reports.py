@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import itertools
 import logging
 import shutil
 import time
@@ -25,7 +23,6 @@ from gui.models.reports import (
     PastRun,
     ReportOrder,
     ResultChart,
-    ResultRow,
     ResultTable,
     Run,
     RunState,
@@ -34,6 +31,7 @@ from gui.models.reports import (
     failed_run,
     new_run,
     past_run,
+    read_result_table,
     result_charts,
     run_folder,
 )
@@ -51,7 +49,6 @@ _LOG = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 MANIFEST_BYTES_MAX = 4 * 1024 * 1024
 HISTORY_RUNS_MAX = 200
-TABLE_ROWS_MAX = 1_000
 WAITING_MAX = 50
 
 
@@ -350,11 +347,7 @@ def read_table(run: PastRun, title: str, file_name: str) -> ResultTable:
         OSError: The file cannot be read, e.g. because it was removed.
     """
     with (run.folder / Path(file_name).name).open(encoding="utf-8", newline="") as file:
-        lines = csv.reader(file)
-        columns = tuple(next(lines, []))
-        rows = tuple(ResultRow(number, tuple(cells)) for number, cells in enumerate(itertools.islice(lines, TABLE_ROWS_MAX)))
-        rest = sum(1 for _ in lines)
-    return ResultTable(title, columns, rows, len(rows) + rest)
+        return read_result_table(title, file)
 
 
 def read_charts(run: PastRun) -> tuple[ResultChart, ...]:

@@ -53,6 +53,14 @@ def write_table(table: Table, folder: Path, *, json_lines: bool = False) -> list
     return [parquet, csv, lines]
 
 
+def csv_text(table: Table, rows: int) -> str:
+    """The heading and the first ``rows`` rows of a table, as its CSV has them."""
+    sink = pa.BufferOutputStream()
+    pa_csv.write_csv(_flat(table.data.slice(0, rows)), sink)
+    text: str = sink.getvalue().to_pybytes().decode("utf-8")
+    return text
+
+
 def write_workbook(tables: Sequence[Table], folder: Path) -> str:
     """Write all tables as one workbook; return its name."""
     import xlsxwriter  # noqa: PLC0415  only who asks for it waits for it

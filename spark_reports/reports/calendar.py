@@ -15,11 +15,12 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.calendar import by_hour
 from spark_reports.vocabulary import Unit
 
+FIRST = ("hours",)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WHOLE_DAYS_MIN = 3
 HOURS_OF_WEEK = 7 * 24
@@ -33,12 +34,19 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "hours": by_hour(source.messages, reading.parameters.text("zone"))}
 
 
+def first(found: Found) -> Table:
+    """Messages and bytes by day."""
+    days = _every_day(ordered(_summed(found["hours"], "day"), "day"))
+    return table("by_day", "By day", days, totals=("messages", "store_bytes"))
+
+
 def result(found: Found) -> ReportResult:
     """Heat map, days, growth and forecast."""
     hours = found["hours"]
     grid = ordered(_summed(hours, "weekday", "hour"), "weekday", "hour")
     busy = ordered(_summed(hours, "day"), "day")
-    days = _every_day(busy)
+    by_day = first(found)
+    days = by_day.data
     growth = _growth(days)
     keep_days = found.parameters.number("retention-hours") / 24
     covered = _covered(hours)
@@ -56,7 +64,7 @@ def result(found: Found) -> ReportResult:
         charts=(_heat(grid, covered), _days(days)),
         tables=(
             table("by_weekday_hour", "By weekday and hour", heat, totals=("messages", "store_bytes")),
-            table("by_day", "By day", days, totals=("messages", "store_bytes")),
+            by_day,
         ),
         notes=(
             f"Weekdays and hours are those of {found.parameters.text('zone')}.",

@@ -1,9 +1,12 @@
 """What reports share: from the rows that Spark found to a result whose manifest adds up.
 
-A report is a module of `spark_reports.reports` with two functions:
+A report is a module of `spark_reports.reports` with three functions:
 
     queries(reading)  what Spark computes, as named data frames; one of them ``accounting``
+    first(found)      the table that is told before the rest is there, made of what the queries named in ``FIRST`` gave
     result(found)     tables, charts and findings of what the queries gave
+
+A report of a single query (`throughput`) does without ``first``: nothing is there before the rest.
 """
 
 from __future__ import annotations

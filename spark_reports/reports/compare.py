@@ -10,11 +10,12 @@ from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import change_text, duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
 from spark_reports.vocabulary import Unit
 
+FIRST = ("changes",)
 DAY_MS = 86_400_000
 
 
@@ -36,12 +37,19 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "changes": changes}
 
 
-def result(found: Found) -> ReportResult:
+def first(found: Found) -> Table:
     """Changes, the largest first."""
+    size = pc.abs(found["changes"]["messages_change"])
+    changes = ordered(found["changes"].append_column("order", size), "-order", "topic", "tag").drop_columns("order")
+    sums = ("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before")
+    return table("changes", "By topic and tag", changes, totals=sums)
+
+
+def result(found: Found) -> ReportResult:
+    """Changes and what they come to."""
     from_ms, to_ms, earlier_ms = _period(found.parameters)
-    changes = found["changes"]
-    size = pc.abs(changes["messages_change"])
-    changes = ordered(changes.append_column("order", size), "-order", "topic", "tag").drop_columns("order")
+    by_topic_tag = first(found)
+    changes = by_topic_tag.data
     now, then = total(changes, "messages"), total(changes, "messages_before")
     return found.result(
         headlines=(
@@ -58,14 +66,7 @@ def result(found: Found) -> ReportResult:
                 changes["messages_change"].to_pylist(),
             ),
         ),
-        tables=(
-            table(
-                "changes",
-                "By topic and tag",
-                changes,
-                totals=("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before"),
-            ),
-        ),
+        tables=(by_topic_tag,),
         notes=(
             f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at "
             f"{time_text(from_ms - earlier_ms)}. "

@@ -10,11 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import clock, part
 from spark_reports.transforms.dead_letters import AGES, DEAD_COLUMNS, causes, dead_by, dead_letters
 from spark_reports.vocabulary import Unit
 
+FIRST = ("origins",)
 CAUSES_MAX = 500
 
 
@@ -30,10 +31,17 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Dead letters by origin."""
+    origins = ordered(found["origins"], "-dead", "group", "topic", "tag")
+    return table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes"))
+
+
 def result(found: Found) -> ReportResult:
     """Ages, origins, common values."""
     ages = ordered(found["ages"], "group", "age")
-    origins = ordered(found["origins"], "-dead", "group", "topic", "tag")
+    by_origin = first(found)
+    origins = by_origin.data
     dead = total(origins, "dead")
     by_age = [sum(row["dead"] for row in rows_of(ages) if row["age"] == index) for index in range(len(AGES))]
     named = ages.set_column(
@@ -50,7 +58,7 @@ def result(found: Found) -> ReportResult:
         findings=_findings(dead, origins, found["causes"]),
         charts=(bars("ages", "Dead letters by age", list(AGES), by_age, words=True),),
         tables=(
-            table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes")),
+            by_origin,
             table("by_age", "By group and age", named, totals=("dead", "store_bytes")),
             table(
                 "by_property",

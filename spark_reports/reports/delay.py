@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame
 from spark_reports.parameters import durations_ms
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import duration_text, number, part, verb
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
 from spark_reports.vocabulary import Unit
 
+FIRST = ("levels",)
 _SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
 
 
@@ -33,9 +34,15 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Lateness by level."""
+    return table("by_level", "By level", _named(found["levels"], found.parameters.text("levels").split()), totals=_SUMS)
+
+
 def result(found: Found) -> ReportResult:
     """Lateness by level and topic."""
-    levels = _named(found["levels"], found.parameters.text("levels").split())
+    of_levels = first(found)
+    levels = of_levels.data
     topics = _named(found["topics"], found.parameters.text("levels").split(), "topic")
     sums = {name: total(levels, name) for name in _SUMS}
     late_ms = found.parameters.number("late-ms")
@@ -63,7 +70,7 @@ def result(found: Found) -> ReportResult:
             ),
         ),
         tables=(
-            table("by_level", "By level", levels, totals=_SUMS),
+            of_levels,
             table("by_level_topic", "By level and topic", topics, totals=_SUMS),
         ),
         notes=(

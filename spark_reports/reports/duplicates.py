@@ -9,11 +9,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import duration_text, first_of, number
 from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, cases
 from spark_reports.vocabulary import Unit
 
+FIRST = ("sums",)
 SAMENESS = (UNIQUE_KEY, BUSINESS_KEY, BODY)
 
 
@@ -28,9 +29,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "sums": sums, "cases": first}
 
 
+def first(found: Found) -> Table:
+    """Sums by sameness and topic."""
+    sums = ordered(found["sums"], "-repeats", "sameness", "topic")
+    return table("by_topic", "By sameness and topic", sums, totals=("groups", "repeats"))
+
+
 def result(found: Found) -> ReportResult:
     """Sums and cases."""
-    sums = ordered(found["sums"], "-repeats", "sameness", "topic")
+    by_topic = first(found)
+    sums = by_topic.data
     repeats = {name: sum(row["repeats"] for row in rows_of(sums) if row["sameness"] == name) for name in SAMENESS}
     return found.result(
         headlines=[Headline(repeats[name], Unit.COUNT, f"repeats by {name}", _cases(sums, name)) for name in SAMENESS],
@@ -44,7 +52,7 @@ def result(found: Found) -> ReportResult:
             ),
         ),
         tables=(
-            table("by_topic", "By sameness and topic", sums, totals=("groups", "repeats")),
+            by_topic,
             table(
                 "cases",
                 "Cases",

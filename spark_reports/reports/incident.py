@@ -20,6 +20,7 @@ from spark_reports.transforms.lag import over_time
 from spark_reports.transforms.ownership import changes
 from spark_reports.vocabulary import Unit, title_of
 
+FIRST = ("topics",)
 WINDOW_MS_MAX = 24 * 3_600_000
 CHART_GROUPS_MAX = 5
 ROWS_MAX = 10_000
@@ -86,17 +87,25 @@ def _sampled(reading: Reading, begin_ms: int, from_ms: int) -> dict[str, DataFra
     }
 
 
+def first(found: Found) -> Table:
+    """The window by topic, beside the time before it."""
+    return table(
+        "by_topic", "By topic", _with_change(found["topics"], found), totals=("messages", "messages_before", "store_bytes")
+    )
+
+
 def result(found: Found) -> ReportResult:
     """The page: what was different, and what happened."""
     parameters = found.parameters
     from_ms = parameters.from_ms
     assert from_ms is not None
-    topics = _with_change(found["topics"], found)
+    of_topics = first(found)
+    topics = of_topics.data
     minutes = ordered(found["minutes"], "minute")
     window = minutes.filter(pc.greater_equal(_bucket(minutes), from_ms))
     acted = ordered(found["actions"], "time", "store")
     tables = [
-        table("by_topic", "By topic", topics, totals=("messages", "messages_before", "store_bytes")),
+        of_topics,
         table("by_minute", "By minute", minutes, totals=("messages", "store_bytes", *_FAILURES)),
         table("actions", "Actions", acted),
     ]

@@ -15,6 +15,7 @@ from spark_reports.reports.wording import first_of, number, part
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
 from spark_reports.vocabulary import Unit
 
+FIRST = ("keys", "keys_evenness")
 _SORTS = (("keys", "business key"), ("ordering_key", "ordering key"))
 
 
@@ -30,10 +31,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made
 
 
+def first(found: Found) -> Table:
+    """The first business keys."""
+    column, noun = _SORTS[0]
+    return _tables(column, noun, _ranked(found, column), _spread(found, column))[0]
+
+
 def result(found: Found) -> ReportResult:
     """Rankings and evenness."""
-    ranking = {column: ordered(found[column], "-messages", "topic", "key") for column, _ in _SORTS}
-    even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
+    ranking = {column: _ranked(found, column) for column, _ in _SORTS}
+    even = {column: _spread(found, column) for column, _ in _SORTS}
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
     return found.result(
         headlines=(
@@ -76,6 +83,14 @@ def _findings(noun: str, ranking: pa.Table, even: pa.Table) -> list[str]:
             f"in {number(row['queues'], 'queue')}."
         )
     return sentences
+
+
+def _ranked(found: Found, column: str) -> pa.Table:
+    return ordered(found[column], "-messages", "topic", "key")
+
+
+def _spread(found: Found, column: str) -> pa.Table:
+    return ordered(found[f"{column}_evenness"], "-gini", "topic")
 
 
 def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table) -> list[Table]:

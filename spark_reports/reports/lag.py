@@ -21,12 +21,13 @@ from spark_reports.reports.common import (
     total,
 )
 from spark_reports.reports.gaps import gap_findings, gap_rows
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.transforms.lag import by_group, by_hour, episodes, judged, over_time
 from spark_reports.transforms.samples import sample_accounting
 from spark_reports.vocabulary import Unit
 
+FIRST = ("groups",)
 CHART_GROUPS_MAX = 5
 
 
@@ -49,9 +50,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Service levels, the lowest first."""
+    groups = ordered(found["groups"], "within_share", "-lag_max", "group", "store")
+    return table("by_group", "By group", groups, totals=("samples", "sampled_ms", "late_ms"))
+
+
 def result(found: Found) -> ReportResult:
     """Service levels, the worst hours, the episodes."""
-    groups = ordered(found["groups"], "within_share", "-lag_max", "group", "store")
+    of_groups = first(found)
+    groups = of_groups.data
     hours = ordered(found["hours"], "-late_ms", "-lag_max", "hour_time", "group", "store")
     late = ordered(found["episodes"], "-late_ms", "first_time", "group", "store")
     target = found.parameters.number("target-percent")
@@ -73,7 +81,7 @@ def result(found: Found) -> ReportResult:
             bars("late", "Time late by group", groups["group"].to_pylist(), groups["late_ms"].to_pylist(), Unit.DURATION),
         ),
         tables=(
-            table("by_group", "By group", groups, totals=("samples", "sampled_ms", "late_ms")),
+            of_groups,
             table("episodes", "Times late", late, totals=("late_ms",)),
             table("by_hour", "By group and hour", hours, totals=("samples", "sampled_ms", "late_ms")),
             table("gaps", "Times without samples", gaps, totals=("length_ms",)),

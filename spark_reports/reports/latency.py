@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, lines, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Chart, Headline, ReportResult
+from spark_reports.reports.result import Chart, Headline, ReportResult, Table
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, latency_by, with_latency
 from spark_reports.vocabulary import Unit
 
+FIRST = ("hosts",)
 HOUR_MS = 3_600_000
 
 
@@ -31,11 +32,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Percentiles by host, of clocks that are not ahead."""
+    return table("by_host", "By host", _with_skew(ordered(found["hosts"], "-p99_ms", "host"), PLAUSIBLE), totals=("messages",))
+
+
 def result(found: Found) -> ReportResult:
     """Percentiles by host; hosts whose clock is ahead."""
     hosts = ordered(found["hosts"], "-p99_ms", "host")
-    plausible = hosts.filter(pc.equal(hosts["skew"], PLAUSIBLE)).drop_columns("skew")
-    ahead = hosts.filter(pc.equal(hosts["skew"], AHEAD)).drop_columns("skew")
+    by_host = first(found)
+    plausible, ahead = by_host.data, _with_skew(hosts, AHEAD)
     overall = next((row for row in rows_of(found["all"]) if row["skew"] == PLAUSIBLE), None)
     sent, skewed = total(hosts, "messages"), total(ahead, "messages")
     return found.result(
@@ -50,7 +56,7 @@ def result(found: Found) -> ReportResult:
             bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), Unit.DURATION),
         ),
         tables=(
-            table("by_host", "By host", plausible, totals=("messages",)),
+            by_host,
             table(
                 "clocks_ahead",
                 "Clocks ahead of the broker's",
@@ -64,6 +70,10 @@ def result(found: Found) -> ReportResult:
             "A clock that runs behind makes latencies longer and cannot be told from a slow network.",
         ),
     )
+
+
+def _with_skew(hosts: pa.Table, skew: str) -> pa.Table:
+    return hosts.filter(pc.equal(hosts["skew"], skew)).drop_columns("skew")
 
 
 _PERCENTILES = (("p50_ms", "median"), ("p99_ms", "99 %"))

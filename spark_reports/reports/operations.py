@@ -9,11 +9,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import clock, number, part, say
 from spark_reports.transforms.samples import sample_accounting
 from spark_reports.vocabulary import Unit
 
+FIRST = ("actions",)
 FAILED = ".failed"
 NOTHING_RECORDED = say("No action and no event was recorded in this range.")
 
@@ -31,11 +32,17 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Actions by kind."""
+    return table("by_action", "By action", _by_action(ordered(found["actions"], "time", "store")), totals=("times", "failed"))
+
+
 def result(found: Found) -> ReportResult:
     """By kind of action and of event; and all of them in time."""
     acted = ordered(found["actions"], "time", "store")
     happened = ordered(found["events"], "time", "store")
-    by_action = _by_action(acted)
+    of_actions = first(found)
+    by_action = of_actions.data
     by_kind = _counted(happened, "kind")
     return found.result(
         headlines=(
@@ -48,7 +55,7 @@ def result(found: Found) -> ReportResult:
             bars("events", "Events", by_kind["kind"].to_pylist(), by_kind["times"].to_pylist()),
         ),
         tables=(
-            table("by_action", "By action", by_action, totals=("times", "failed")),
+            of_actions,
             table("by_kind", "Events by kind", by_kind, totals=("times",)),
             table("actions", "Actions", acted),
             table("events", "Events", happened),

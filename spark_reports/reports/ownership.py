@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, Found, bars, ordered, rows_of, table, total
 from spark_reports.reports.gaps import gap_findings, gap_rows
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import clock, duration_text, first_of, number, say
 from spark_reports.transforms.ownership import by_queue, changes, rebalances
 from spark_reports.transforms.samples import sample_accounting
 from spark_reports.vocabulary import Unit
 
+FIRST = ("queues",)
 CHANGES_MAX = 10_000
 
 
@@ -33,9 +34,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Changes by queue."""
+    queues = ordered(found["queues"], "-changes", "-unowned_ms", "group", "topic", "queue_id", "store")
+    return table("by_queue", "By queue", queues, totals=("changes", "sampled_ms", "unowned_ms"))
+
+
 def result(found: Found) -> ReportResult:
     """Changes by queue and in time."""
-    queues = ordered(found["queues"], "-changes", "-unowned_ms", "group", "topic", "queue_id", "store")
+    of_queues = first(found)
+    queues = of_queues.data
     moves = ordered(found["rebalances"], "-changes", "first_time", "group", "store")
     groups = _by_group(queues)
     gaps = gap_rows(found["runs"])
@@ -49,7 +57,7 @@ def result(found: Found) -> ReportResult:
         charts=(bars("groups", "Changes of owner by group", groups["group"].to_pylist(), groups["changes"].to_pylist()),),
         tables=(
             table("by_group", "By group", groups, totals=("queues", "changes", "unowned_ms")),
-            table("by_queue", "By queue", queues, totals=("changes", "sampled_ms", "unowned_ms")),
+            of_queues,
             table("rebalances", "Rebalances", moves, totals=("changes",), note="Changes of a group within 30 s of each other."),
             table(
                 "changes",

@@ -12,11 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, bucket_ms, ordered, read, rows_of, table, with_share
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
 from spark_reports.vocabulary import Unit
 
+FIRST = ("hosts",)
 NEW_WITHIN = timedelta(days=1)
 HOUR_MS = 3_600_000
 CHART_HOSTS_MAX = 5
@@ -34,9 +35,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Hosts, the busiest first."""
+    hosts = ordered(with_share(found["hosts"]), "-messages", "host")
+    return table("by_host", "By host", hosts, totals=("messages", "store_bytes"))
+
+
 def result(found: Found) -> ReportResult:
     """The inventory."""
-    hosts = ordered(with_share(found["hosts"]), "-messages", "host")
+    of_hosts = first(found)
+    hosts = of_hosts.data
     newest = max((row["last_time"] for row in rows_of(hosts)), default=None)
     new = [row for row in rows_of(hosts) if newest - row["first_time"] < NEW_WITHIN]
     gone = [row for row in rows_of(hosts) if newest - row["last_time"] >= NEW_WITHIN]
@@ -52,7 +60,7 @@ def result(found: Found) -> ReportResult:
             bars("hosts", "Messages by host", hosts["host"].to_pylist(), hosts["messages"].to_pylist()),
         ),
         tables=(
-            table("by_host", "By host", hosts, totals=("messages", "store_bytes")),
+            of_hosts,
             table(
                 "by_topic",
                 "By host and topic",

@@ -7,11 +7,13 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import number
 from spark_reports.transforms.delay import SCHEDULE_TOPIC
 from spark_reports.transforms.queues import QUEUE_COLUMNS, queue_rows, topic_rows
 from spark_reports.vocabulary import Unit
+
+FIRST = ("queues",)
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
@@ -21,9 +23,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "queues": queues, "topics": topic_rows(queues.where(f"topic != '{SCHEDULE_TOPIC}'"))}
 
 
+def first(found: Found) -> Table:
+    """Rows by queue."""
+    queues = ordered(found["queues"], "store", "topic", "queue_id")
+    return table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing"))
+
+
 def result(found: Found) -> ReportResult:
     """Balance and gaps."""
-    queues = ordered(found["queues"], "store", "topic", "queue_id")
+    of_queues = first(found)
+    queues = of_queues.data
     topics = ordered(found["topics"], "-skewness", "store", "topic")
     missing, silent = total(topics, "offsets_missing"), total(topics, "silent")
     return found.result(
@@ -40,7 +49,7 @@ def result(found: Found) -> ReportResult:
         ),
         tables=(
             table("by_topic", "By topic", topics, totals=("queues", "silent", "messages", "offsets_missing")),
-            table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing")),
+            of_queues,
         ),
         notes=(
             "The queues of waiting messages are delay levels; they are in the list by queue alone.",

@@ -13,10 +13,12 @@ from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import number, part, verb
 from spark_reports.transforms.reconcile import MISSING, ONCE, RECONCILE_COLUMNS, SEVERAL, STATES, reconciled
 from spark_reports.vocabulary import Unit
+
+FIRST = ("keys",)
 
 
 def check(parameters: ReportParameters) -> None:
@@ -61,12 +63,19 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "keys": reconciled(source.messages, wanted, column)}
 
 
+def first(found: Found) -> Table:
+    """How many keys are missing, there, and there several times."""
+    states = found["keys"]["state"].to_pylist()
+    counts = pa.table({"state": list(STATES), "listed": [states.count(state) for state in STATES]})
+    return table("by_state", "By state", counts, totals=("listed",))
+
+
 def result(found: Found) -> ReportResult:
     """What is missing, what is there twice."""
     keys = ordered(found["keys"], "key", "list_row")
     by_state = {state: keys.filter(pc.equal(keys["state"], state)) for state in STATES}
     repeated = keys.filter(pc.greater(keys["listed"], 1)).num_rows
-    counts = pa.table({"state": list(STATES), "listed": [by_state[state].num_rows for state in STATES]})
+    counts = first(found)
     dead = keys.filter(pc.greater(keys["dead"], 0)).num_rows
     return found.result(
         headlines=(
@@ -89,9 +98,9 @@ def result(found: Found) -> ReportResult:
                 f"{'has' if dead == 1 else 'have'} a dead letter."
             ),
         ),
-        charts=(bars("states", "Listed keys", list(STATES), counts["listed"].to_pylist(), words=True),),
+        charts=(bars("states", "Listed keys", list(STATES), counts.data["listed"].to_pylist(), words=True),),
         tables=(
-            table("by_state", "By state", counts, totals=("listed",)),
+            counts,
             table("missing", "Missing", by_state[MISSING].select(["key", "list_row", "listed"])),
             table("several", "Stored several times", by_state[SEVERAL].drop_columns("state")),
             table("keys", "All listed keys", keys, totals=("copies", "retried", "dead")),

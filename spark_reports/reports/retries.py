@@ -8,11 +8,12 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import number, part, verb
 from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
 from spark_reports.vocabulary import Unit
 
+FIRST = ("topics",)
 _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 
@@ -28,10 +29,17 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Chains by group, topic and tag."""
+    topics = ordered(found["topics"], "-messages", "group", "topic", "tag")
+    return table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS)
+
+
 def result(found: Found) -> ReportResult:
     """The funnel."""
     funnel = _funnel(found["attempts"])
-    topics = ordered(found["topics"], "-messages", "group", "topic", "tag")
+    of_topics = first(found)
+    topics = of_topics.data
     sums = {name: total(topics, name) for name in _SUMS}
     over_all = ordered(found["attempts"].group_by("attempt").aggregate([("messages", "sum")]), "attempt")
     return found.result(
@@ -58,7 +66,7 @@ def result(found: Found) -> ReportResult:
                 totals=("last_seen", "waiting", "dead"),
                 note="Attempt 0: given up without a retry.",
             ),
-            table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS),
+            of_topics,
             table("by_host", "By group and host", ordered(found["hosts"], "-messages", "group", "host"), totals=_SUMS),
         ),
         notes=(

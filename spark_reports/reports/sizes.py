@@ -9,11 +9,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import number, part, share_text
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
 from spark_reports.vocabulary import Unit
 
+FIRST = ("topics",)
 LARGEST_MAX = 100
 LIMIT_BYTES = 4 << 20
 """What a broker takes by default (maxMessageSize)."""
@@ -36,14 +37,21 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made | ({TRIAL: compression_trial(reading.records(SAMPLE_COLUMNS), every)} if every else {})
 
 
+def first(found: Found) -> Table:
+    """Sizes by topic and tag."""
+    topics = ordered(found["topics"], "-store_bytes", "topic", "tag")
+    return table("by_topic_tag", "By topic and tag", topics, totals=("messages", "body_bytes", "store_bytes", "overhead_bytes"))
+
+
 def result(found: Found) -> ReportResult:
     """Sizes, classes, savings."""
-    topics = ordered(found["topics"], "-store_bytes", "topic", "tag")
+    by_topic_tag = first(found)
+    topics = by_topic_tag.data
     classes = ordered(found["classes"], "size_class")
     trial = _with_saving(found[TRIAL]) if TRIAL in found.tables else None
     stored, bodies = total(topics, "store_bytes"), total(topics, "body_bytes")
     tables = [
-        table("by_topic_tag", "By topic and tag", topics, totals=("messages", "body_bytes", "store_bytes", "overhead_bytes")),
+        by_topic_tag,
         table("by_size", "By size of the body", _named(classes), totals=("messages", "body_bytes")),
         table("largest", "Largest", found["largest"], note=f"At most {LARGEST_MAX}."),
     ]

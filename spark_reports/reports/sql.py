@@ -17,13 +17,14 @@ from spark_reports.masking import ORIGINS
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, table
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import number, say
 from spark_reports.samples.tables import JOURNAL, SUBSCRIPTIONS, TABLES
 from spark_reports.saved_queries import load, save
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit
 
+FIRST = ("rows",)
 MASKS_MESSAGES = True
 """What rules hide, the query does not see."""
 VIEW = "messages"
@@ -93,18 +94,27 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: accounting(reading.records(ACCOUNTED)), "rows": found}
 
 
-def result(found: Found) -> ReportResult:
-    """The rows."""
-    limit = found.parameters.number("rows")
-    query = query_of(found.parameters)
-    if found.parameters.text("save-as"):
-        save(found.parameters.text("save-as"), query)  # it ran, so it is worth keeping
-    rows = found["rows"]
+def first(found: Found) -> Table:
+    """The rows.
+
+    Raises:
+        UsageError: Two columns have one name.
+    """
+    limit, rows = found.parameters.number("rows"), found["rows"]
     twice = [name for name in rows.column_names if rows.column_names.count(name) > 1]
     if twice:
         raise UsageError(f"two columns of the result are called {twice[0]}. Name them apart with AS.", column=twice[0])
-    cut = rows.num_rows > limit
-    shown = rows.slice(0, limit)
+    note = f"Cut behind {limit:,} rows." if rows.num_rows > limit else ""
+    return table("rows", "Rows", rows.slice(0, limit), note=note)
+
+
+def result(found: Found) -> ReportResult:
+    """The rows, and the query."""
+    limit, made = found.parameters.number("rows"), first(found)
+    query = query_of(found.parameters)
+    if found.parameters.text("save-as"):
+        save(found.parameters.text("save-as"), query)  # it ran, so it is worth keeping
+    cut, shown = found["rows"].num_rows > limit, made.data
     return found.result(
         headlines=(
             Headline(shown.num_rows, Unit.COUNT, "rows", "there are more" if cut else ""),
@@ -115,6 +125,6 @@ def result(found: Found) -> ReportResult:
             *([say("The result is cut behind {limit:,} rows.", limit=limit)] if cut else []),
             say("The query: {query}", query=found.shown(query)),
         ),
-        tables=(table("rows", "Rows", shown, note=f"Cut behind {limit:,} rows." if cut else ""),),
+        tables=(made,),
         notes=("Without ORDER BY the rows come in no order of meaning.",),
     )

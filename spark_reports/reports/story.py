@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, read, rows_of, table
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import clock, duration_text, number
 from spark_reports.transforms.story import STORY_COLUMNS, story
 from spark_reports.vocabulary import Unit
 
+FIRST = ("records",)
 ROWS_MAX = 10_000
 Row = dict[str, Any]
 
@@ -53,12 +54,17 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "records": story(source.messages, reading.parameters.text("key")).limit(ROWS_MAX)}
 
 
+def first(found: Found) -> Table:
+    """The records in order, with what each of them means."""
+    rows = rows_of(found["records"])
+    steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
+    told = found["records"].combine_chunks().append_column("step", steps).select(list(_SHOWN))
+    return table("story", "Story", told, note=f"The first {ROWS_MAX:,}." if len(rows) == ROWS_MAX else "")
+
+
 def result(found: Found) -> ReportResult:
     """The story."""
-    records = found["records"].combine_chunks()
-    rows = rows_of(records)
-    steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
-    told = records.append_column("step", steps).select(list(_SHOWN))
+    rows = rows_of(found["records"])
     key = found.shown(found.parameters.text("key"))
     messages = len({row["member_key"] or row["unique_key"] for row in rows if row["kind"] != "op"})
     return found.result(
@@ -67,7 +73,7 @@ def result(found: Found) -> ReportResult:
             Headline(messages, Unit.COUNT, "messages", "by unique key"),
         ),
         findings=_findings(rows, key),
-        tables=(table("story", "Story", told, note=f"The first {ROWS_MAX:,}." if len(rows) == ROWS_MAX else ""),),
+        tables=(first(found),),
         notes=(
             "An op record does not say whether it commits: a committed copy does.",
             "That a consumer got a message is not in the log, only that it gave it back.",

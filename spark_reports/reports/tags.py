@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.samples.tables import SUBSCRIPTIONS
 from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
 from spark_reports.vocabulary import Unit
 
+FIRST = ("tags", "recorded")
 DAY_MS = 86_400_000
 NO_TAG = "(no tag)"
 EXAMPLE_CHARACTERS = 60
@@ -36,10 +37,18 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made | {"tags": with_subscribers(tags, subscriptions), "recorded": recorded.unionByName(every)}
 
 
+def first(found: Found) -> Table:
+    """Tags by topic, and what is known of who subscribes them."""
+    recorded_ms = _recorded_ms(found.tables.get("recorded"))
+    tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
+    return table("by_tag", "By topic and tag", tags, totals=("messages",))
+
+
 def result(found: Found) -> ReportResult:
     """The catalogue."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
-    tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
+    by_tag = first(found)
+    tags = by_tag.data
     properties = _cut(ordered(found["properties"], "topic", "property"))
     days = found.parameters.number("silent-days")
     named = tags.filter(pc.is_valid(tags["tag"]))
@@ -62,7 +71,7 @@ def result(found: Found) -> ReportResult:
             ),
         ),
         tables=(
-            table("by_tag", "By topic and tag", tags, totals=("messages",)),
+            by_tag,
             table("gone", "Tags gone silent", gone, totals=("messages",)),
             table("dead", "Dead tags", dead.drop_columns("state"), totals=("messages",)),
             table("properties", "Properties by topic", properties),

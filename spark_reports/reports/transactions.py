@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.origin import of_topics
 from spark_reports.transforms.transactions import (
@@ -20,6 +20,7 @@ from spark_reports.transforms.transactions import (
 )
 from spark_reports.vocabulary import Unit, title_of
 
+FIRST = ("groups",)
 OPEN_MAX = 10_000
 
 
@@ -37,9 +38,16 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
+def first(found: Found) -> Table:
+    """Outcomes by group and topic."""
+    groups = ordered(found["groups"], "-transactions", "group", "topic")
+    return table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks", "extra_copies"))
+
+
 def result(found: Found) -> ReportResult:
     """Outcomes with their figures."""
-    groups = ordered(found["groups"], "-transactions", "group", "topic")
+    of_groups = first(found)
+    groups = of_groups.data
     checks = ordered(found["checks"], "checks")
     sums = {name: total(groups, name) for name in ("transactions", "checks", "extra_copies", *OUTCOMES)}
     return found.result(
@@ -58,7 +66,7 @@ def result(found: Found) -> ReportResult:
             ),
         ),
         tables=(
-            table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks", "extra_copies")),
+            of_groups,
             table(
                 "by_host",
                 "By host",

@@ -175,6 +175,13 @@ def test_lines_that_are_no_progress_are_ignored(text):
     assert after_line(run, text, 5) == run
 
 
+def test_the_first_table_of_a_run_is_there_before_its_end():
+    run = after_line(new_run(ORDER, 0), line(stage="first", title="By topic", rows=1_200, csv=TABLE), 5)
+    assert (run.state, run.first.title, run.first.row_count) == (RunState.RUNNING, "By topic", 1_200)
+    assert run.first.columns == ("topic", "messages", "share", "body_bytes")
+    assert [row.cells for row in run.first.rows] == [("orders", "600", "0.6", "61440"), ("payments", "400", "0.4", "")]
+
+
 def test_damaged_figures_of_a_step_are_ignored():
     run = after_line(new_run(ORDER, 0), line(stage="read", done="x", total=None, rows=True), 5)
 
@@ -411,6 +418,54 @@ def test_a_finished_run_appears_in_the_history_with_its_result(make_view, qtbot,
     assert "5 skipped (other topic: 5)" in view.result.manifest.text()
     shown = [view.result.grid.model.index(0, column).data() for column in range(4)]
     assert shown == ["orders", "600", "60.0 %", "60.0 KiB"]
+
+
+def test_the_first_table_is_shown_while_the_rest_is_made(make_view, qtbot, child, runner):
+    view = make_view(FakeSource())
+    view.form.run_button.click()
+    child.say(stage="first", title="By topic", rows=2, csv=TABLE)
+
+    assert view.result.isVisibleTo(view)
+    assert view.result.chip.text == "Running"
+    assert view.result.page_button.isHidden()
+    assert view.result.table_title.text() == "By topic: 2 rows"
+    shown = [view.result.grid.model.index(0, column).data() for column in range(4)]
+    assert shown == ["orders", "600", "60.0 %", "60.0 KiB"]
+    out = leave_result(Path(runner.run.order.out_directory))
+    child.say(stage="done", state="complete", html=str(out / "report.html"), rows=1000, seconds=5)
+    child.end()
+    qtbot.waitUntil(lambda: view.result.run is not None)
+    assert view.result.run.folder == out
+    assert not view.result.shows_first
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_of_a_report_that_fails_no_table_stays(make_view, qtbot, child, runner, before):
+    folder = leave_result(runner.folder / "throughput-1") if before else None
+    view = make_view(FakeSource())
+    qtbot.waitUntil(lambda: not before or view.result.run is not None)
+    view.form.run_button.click()
+    child.say(stage="first", title="By topic", rows=2, csv=TABLE)
+    child.say(stage="failed", error="SparkError", message="a task was lost")
+    child.end(7)
+
+    assert not view.result.shows_first
+    assert (view.result.run.folder if view.result.run else None) == folder
+    assert view.result.placeholder.isHidden() is before
+
+
+def test_who_looks_at_another_result_meanwhile_keeps_it(make_view, qtbot, child, runner):
+    leave_result(runner.folder / "throughput-1")
+    view = make_view(FakeSource())
+    qtbot.waitUntil(lambda: view.result.run is not None)
+    kept = view.result.run
+    view.form.run_button.click()
+    child.say(stage="first", title="By topic", rows=2, csv=TABLE)
+    view.history.shown.emit(kept)
+    child.say(stage="read", done=3, total=9, rows=500)
+
+    assert view.result.run == kept
+    assert not view.result.shows_first
 
 
 def test_page_and_folder_open_in_the_desktop_or_the_path_is_copied(make_view, qtbot, runner, window, monkeypatch):

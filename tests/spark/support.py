@@ -1,14 +1,18 @@
 """Running one report inside a session, without a command line."""
 
 import importlib
+import io
+import json
 import tempfile
 from pathlib import Path
 
 from spark_reports import catalog
 from spark_reports.datasource.plan import plan_read
 from spark_reports.here import RowsHere
+from spark_reports.output.tables import csv_text
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.parquet.bounds import Bounds, plan_of
+from spark_reports.progress import FIRST_ROWS_MAX, Progress
 from spark_reports.reading import Reading
 from spark_reports.run import gather
 from tests.support import known_store as known
@@ -28,16 +32,37 @@ def run(
     workers=False,
     **own,
 ):
-    """A report over a store; its rows are read by this process, as those of small logs are, or by Spark's workers."""
+    """A report over a store; its rows are read by this process, as those of small logs are, or by Spark's workers.
+
+    The table that it tells before the rest is one of its tables, word for word.
+    """
     spec = catalog.find(name)
     values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
     parameters = ReportParameters(from_ms, to_ms, topics, values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_read([root], split_bytes=split_bytes) if prepared is None else plan_of(prepared, Bounds())
+    told = io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
         here = None if workers or prepared is not None else RowsHere(Path(folder))
-        found = gather(Reading(spark, plan, parameters, prepared, (str(root),), mask, here), report)
-    return report.result(found if mask is None else mask.found(found, report))
+        found = gather(
+            Reading(spark, plan, parameters, prepared, (str(root),), mask, here),
+            report,
+            Progress(spec, json_lines=True, out=told),
+        )
+    result = report.result(found if mask is None else mask.found(found, report))
+    check_first(report, [json.loads(line) for line in told.getvalue().splitlines()], result)
+    return result
+
+
+def check_first(report, told, result):
+    if not hasattr(report, "FIRST"):
+        assert not told
+        return
+    (line,) = told
+    tables = {table.title: table for table in result.tables}
+    assert (line["stage"], line["rows"]) == ("first", tables[line["title"]].data.num_rows)
+    whole = csv_text(tables[line["title"]], FIRST_ROWS_MAX)
+    assert whole == line["csv"] or (whole.startswith(line["csv"]) and len(whole) > len(line["csv"]) > 0)
 
 
 def rows(result, name):

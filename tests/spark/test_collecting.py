@@ -63,5 +63,37 @@ def test_what_fails_is_told_and_nothing_is_begun_after_it(spark, at_once):
     assert begun.count("after") <= at_once - 1
 
 
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_is_seen_first_is_asked_first_and_told_once_as_soon_as_it_is_there(spark, at_once):
+    order, told = [], []
+    was_told = threading.Event()
+
+    def tell(tables):
+        told.append(tables)
+        was_told.set()
+
+    def asked(name, *, last=False):
+        def answer():
+            order.append(name)
+            assert not last or was_told.wait(60)
+            return name
+
+        return Query(answer)
+
+    queries = {"rest": asked("rest"), "one": asked("one"), "last": asked("last", last=True), "other": asked("other")}
+    answers = collect(queries, at_once, first=("other", "one", "of another store"), tell=tell)
+    assert set(order[:2]) == {"one", "other"}
+    assert told == [{"one": "one", "other": "other"}]
+    assert list(answers) == ["rest", "one", "last", "other"]
+
+
+def test_who_cannot_tell_it_fails_the_report(spark):
+    def tell(_):
+        raise ValueError("of the first table")
+
+    with pytest.raises(ValueError, match="of the first table"):
+        collect({"one": Query(lambda: 1), "two": Query(lambda: 2)}, 2, first=("one",), tell=tell)
+
+
 def test_nothing_asked_is_nothing_found(spark):
     assert collect({}, 2) == {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
-from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable
+from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable, Run, RunState
 from gui.models.table import ColumnTableModel
 from gui.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 from gui.theme.manager import ThemeManager
@@ -27,7 +27,7 @@ from gui.widgets.panel import Panel
 
 
 class ResultPanel(Panel):
-    """Headlines on top; below them a list of the parts, and the part that was jumped to.
+    """Headlines on top; below them a list of the parts, and the part that was jumped to. Of a run that goes on its first table.
 
     Signals:
         page_wanted: Open the page of the result; carries its `PastRun`.
@@ -50,6 +50,7 @@ class ResultPanel(Panel):
         self._theme = theme
         self._times = times
         self._run: PastRun | None = None
+        self._first: Run | None = None
         self._before: PastRun | None = None
         self._table: ResultTable | None = None
         self._table_error: Words = ""
@@ -80,17 +81,34 @@ class ResultPanel(Panel):
         return self._run
 
     @property
+    def shows_first(self) -> bool:
+        """Whether the table of a run that goes on is shown."""
+        return self._first is not None
+
+    @property
     def grid(self) -> DataGrid[ResultRow] | None:
         """The shown table."""
         return self._grid
 
     def show_run(self, run: PastRun | None) -> None:
         """Show a result; None says that there is none yet."""
-        self._run, self._before, self._table, self._charts = run, None, None, ()
+        self._start_anew(run, None)
+        self._fill_sections()
+
+    def show_first(self, run: Run) -> None:
+        """Show the first table of a run that goes on, which has no result yet."""
+        self._start_anew(None, run)
+        if run.first is not None:
+            self.sections.set_sections([ResultSection(SectionKind.TABLE, run.first.title)])
+            self.sections.mark(self.sections.sections[0])
+            self._pages.setCurrentWidget(self._table_page)
+            self.show_table(run.first)
+
+    def _start_anew(self, run: PastRun | None, first: Run | None) -> None:
+        self._run, self._first, self._before, self._table, self._charts = run, first, None, None, ()
         self.charts.show_charts((), -1)
         self.sections.set_sections([])
         self._show()
-        self._fill_sections()
 
     def show_before(self, before: PastRun | None) -> None:
         """Show the figures beside those of an earlier result; None: alone."""
@@ -174,15 +192,14 @@ class ResultPanel(Panel):
 
     def _show(self) -> None:
         run = self._run
-        self._body.setVisible(run is not None)
-        self.placeholder.setVisible(run is None)
+        self._body.setVisible(run is not None or self._first is not None)
+        self.placeholder.setVisible(self._body.isHidden())
         for button in (self.page_button, self.folder_button, self.again_button, self.compare_button):
             button.setVisible(run is not None)
         self._show_headlines(run)
         self._show_table()
         if run is None:
-            self.set_title(tr("Result"), "")
-            self.chip.set("", State.PLAIN)
+            self._show_beginning()
             return
         self.set_title(tr(run.title), "")
         word, state = RUN_STATES[run.state]
@@ -190,6 +207,17 @@ class ResultPanel(Panel):
         self.findings.setText("\n".join(report_texts(run.findings)))
         self.manifest.setText(self._manifest_text(run))
         self.manifest_part.show_run(run)
+
+    def _show_beginning(self) -> None:
+        """What stands around a table that is there before the result, or around nothing."""
+        if self._first is None:
+            self.set_title(tr("Result"), "")
+            self.chip.set("", State.PLAIN)
+            return
+        word, state = RUN_STATES[RunState.RUNNING]
+        self.set_title(tr(self._first.order.spec.title), "")
+        self.chip.set(tr(word), state)
+        self.manifest.setText(tr("This is the first table. Findings, charts and the other tables follow."))
 
     def _manifest_text(self, run: PastRun) -> str:
         """What a reader wants to know of it at a glance; the rest stands in its manifest."""
@@ -273,7 +301,7 @@ class ResultPanel(Panel):
         if table is None:
             return
         model: ColumnTableModel[ResultRow] = ColumnTableModel(
-            result_columns(table.columns, self._times, "" if self._run is None else self._run.report), lambda row: row.number
+            result_columns(table.columns, self._times, self._report_name), lambda row: row.number
         )
         self._grid = DataGrid(model, self._theme, several=True)
         model.setParent(self._grid)
@@ -281,6 +309,12 @@ class ResultPanel(Panel):
         model.set_rows(table.rows)
         self._grid.read_ms = -1 if self._run is None else self._run.created_ms
         self._table_place.addWidget(self._grid)
+
+    @property
+    def _report_name(self) -> str:
+        if self._run is not None:
+            return self._run.report
+        return self._first.order.spec.name if self._first is not None else ""
 
     @staticmethod
     def _rows_text(table: ResultTable) -> str:

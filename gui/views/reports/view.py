@@ -57,6 +57,8 @@ class ReportsView(PageView):
         self.header.add_action(self.search)
         self._catalog = LaterPart(self._make_catalog, fill=self._fill_catalog)
         self._past: list[PastRun] = []
+        self._first_of: ReportOrder | None = None
+        self._shown_before: PastRun | None = None
         self._result = LazyTab(self._make_result)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
@@ -257,6 +259,16 @@ class ReportsView(PageView):
         self.run_panel.show_waiting(self._runner.waiting)
         if run is not None:
             self.run_panel.show_run(run, self._runner.now_ms())
+            if run.first is not None and run.order is not self._first_of:
+                self._show_first(run)
+
+    def _show_first(self, run: Run) -> None:
+        """The first table of a run has come; once a run."""
+        self._first_of = run.order
+        if run.state is RunState.RUNNING:
+            self.show_part(RESULT)
+            self._shown_before = self.result.run
+            self.result.show_first(run)
 
     def _run_again(self) -> None:
         run = self._runner.run
@@ -286,6 +298,8 @@ class ReportsView(PageView):
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
             self.history.refresh(Path(run.order.out_directory))
             self.show_part(RESULT)
+        elif self._result.made is not None and self._result.made.shows_first:
+            self._show_past(self._shown_before)
 
     # ---- history and result --------------------------------------------------------------------------------------------
 
@@ -305,10 +319,12 @@ class ReportsView(PageView):
         if shown:
             self.show_part(RESULT)
         shown_run = self._result.made.run if self._result.made is not None else None
-        if run is None or run == shown_run:
-            return
+        if run is not None and run != shown_run:
+            self._show_past(run)
+
+    def _show_past(self, run: PastRun | None) -> None:
         self.result.show_run(run)
-        if run.charts:
+        if run is not None and run.charts:
             self._charts_call.start(lambda: (run.folder, read_charts(run)))
 
     def _compare(self, run: PastRun) -> None:
