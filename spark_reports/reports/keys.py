@@ -15,7 +15,7 @@ from spark_reports.reports.wording import first_of, number, part
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
 from spark_reports.vocabulary import Unit
 
-FIRST = ("keys", "keys_evenness")
+FIRST = ("keys",)
 _SORTS = (("keys", "business key"), ("ordering_key", "ordering key"))
 
 
@@ -32,15 +32,15 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
 
 
 def first(found: Found) -> Table:
-    """The first business keys."""
+    """The first business keys; how many more there are is not known yet."""
     column, noun = _SORTS[0]
-    return _tables(column, noun, _ranked(found, column), _spread(found, column))[0]
+    return _ranking(column, noun, _ranked(found, column))
 
 
 def result(found: Found) -> ReportResult:
     """Rankings and evenness."""
     ranking = {column: _ranked(found, column) for column, _ in _SORTS}
-    even = {column: _spread(found, column) for column, _ in _SORTS}
+    even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
     return found.result(
         headlines=(
@@ -89,14 +89,14 @@ def _ranked(found: Found, column: str) -> pa.Table:
     return ordered(found[column], "-messages", "topic", "key")
 
 
-def _spread(found: Found, column: str) -> pa.Table:
-    return ordered(found[f"{column}_evenness"], "-gini", "topic")
+def _ranking(column: str, noun: str, ranked: pa.Table, note: str = "") -> Table:
+    return table(f"{column}_first", f"First {noun}s", ranked, note=note)
 
 
 def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table) -> list[Table]:
     names = ["largest" if name == "messages_max" else name for name in even.column_names]
     note = first_of(ranking.num_rows, total(even, "distinct_values"))
     return [
-        table(f"{column}_first", f"First {noun}s", ranking, note=note),
+        _ranking(column, noun, ranking, note),
         table(f"{column}_by_topic", f"Spread of {noun}s by topic", even.rename_columns(names), totals=("keyed",)),
     ]
