@@ -15,7 +15,6 @@ from gui.main_window.notices import raise_window
 from gui.main_window.page_area import PageArea
 from gui.main_window.panes import has_keyboard
 from gui.main_window.places import Place, Places
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.page_names import ONE_TIME_ARGUMENTS
 from gui.views.registry import PageEntry
@@ -138,7 +137,7 @@ class Navigation(QObject):
         """Open tabs of last time; only the one in front is made now, the others when they are first shown."""
         entries = [self._entries[place.page_id] for place in places]
         tabs = [
-            (place, entry.icon, tr(entry.title), partial(self._make_at, place))
+            (place, entry.icon, entry.title, partial(self._make_at, place))
             for place, entry in zip(places, entries, strict=True)
         ]
         self._area.restore(tabs, current)
@@ -219,7 +218,7 @@ class Navigation(QObject):
 
     def _add(self, place: Place) -> PageView:
         entry = self._entries[place.page_id]
-        return self._area.open(place, entry.icon, tr(entry.title), partial(self._make, place.page_id))
+        return self._area.open(place, entry.icon, entry.title, partial(self._make, place.page_id))
 
     def _make(self, page_id: str) -> PageView:
         context = self._context

@@ -63,12 +63,13 @@ class _Tabs(QTabBar):
 
 @dataclass(slots=True)
 class _Slot:
-    """A tab: its page, or until it is first shown what makes it."""
+    """A tab: its page, or until it is first shown what makes it, and its English title."""
 
     place: Place
     page: PageView | None
     make: Callable[[], PageView]
     icon: str
+    title: str = ""
 
 
 class PageArea(QWidget):
@@ -163,11 +164,17 @@ class PageArea(QWidget):
         return self._page(found) if found is not None else None
 
     def add(self, place: Place, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
-        """Add a tab whose page is made when it is first shown; the oldest tab closes when there are too many."""
+        """Add a tab whose page is made when it is first shown; the oldest tab closes when there are too many.
+
+        Args:
+            place: What it will show.
+            icon_name: Its icon.
+            title: Until the page is there, in English.
+            make: Makes the page.
+        """
         if len(self._slots) >= TABS_MAX:
             self.close_tab(0)
-        slot = _Slot(place, None, make, icon_name)
-        self._insert(slot, title)
+        self._insert(_Slot(place, None, make, icon_name, title), tr(title))
 
     def restore(self, tabs: Sequence[tuple[Place, str, str, Callable[[], PageView]]], current: int) -> None:
         """Add tabs as `add` does, and show one of them: only its page is made."""
@@ -278,9 +285,11 @@ class PageArea(QWidget):
 
     def _write_title(self, page: PageView, title: str) -> None:
         if page in self.pages:
-            index = self._index(page)
-            self.tabs.setTabText(index, shown_title(title, self.tabs.fontMetrics()))
-            self.tabs.setTabToolTip(index, title)
+            self._write_tab(self._index(page), title)
+
+    def _write_tab(self, index: int, title: str) -> None:
+        self.tabs.setTabText(index, shown_title(title, self.tabs.fontMetrics()))
+        self.tabs.setTabToolTip(index, title)
 
     def _title_changed(self, page: PageView, title: str) -> None:
         if page is self.current:
@@ -304,6 +313,9 @@ class PageArea(QWidget):
     def _write(self) -> None:
         self.plus.set_tip(tr("New tab"))
         self.tabs.setAccessibleName(tr("Open pages"))
+        for index, slot in enumerate(self._slots):
+            if slot.page is None:  # a page says when its title is another
+                self._write_tab(index, tr(slot.title))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

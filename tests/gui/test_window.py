@@ -5,6 +5,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import Occurred, StoreLockedError
+from gui.main_window.places import Place
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.text import CatalogueTranslator, tr
 from gui.theme.manager import ThemeManager, ThemeMode
@@ -280,6 +281,21 @@ def test_at_most_three_toasts_are_shown(frame):
         frame.window.notify(f"notice {number}", state=State.WARNING)
     assert frame.window.toasts.shown_texts == ["notice 2", "notice 3", "notice 4"]
     assert len(frame.window.toasts.kept) == 5
+
+
+def test_tabs_of_last_time_follow_the_language_before_they_are_shown(frame, qtbot):
+    navigation, tabs = frame.window.navigation, frame.window.area.tabs
+    count = tabs.count()
+    navigation.restore([Place("topics"), Place("overview")], 1)
+    assert frame.window.area.places[count] == Place("topics")
+    translator = CatalogueTranslator({"Topics": "主题", "Overview": "总览"})
+    QCoreApplication.installTranslator(translator)
+    try:
+        qtbot.waitUntil(lambda: [tabs.tabText(count), tabs.tabToolTip(count)] == ["主题", "主题"])
+        assert frame.window.area.places[count] == Place("topics")
+    finally:
+        QCoreApplication.removeTranslator(translator)
+    qtbot.waitUntil(lambda: tabs.tabText(count) == "Topics")
 
 
 def test_a_notice_is_told_in_the_language_that_is_chosen(frame, qtbot):
