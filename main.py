@@ -102,7 +102,8 @@ def _window(arguments: argparse.Namespace) -> int:
     # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
     gc.disable()
     try:
-        from gui.app import WindowOptions, run_window
+        from gui.app import run_window
+        from gui.window_options import WindowOptions
 
         return run_window(
             WindowOptions(

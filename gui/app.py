@@ -6,31 +6,30 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QObject, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gui.bridge.options import WorkerOptions
-from gui.bridge.saved_options import default_store, read_saved, with_saved
-from gui.connection_secrets import KeyStore, SecretStore, system_key_store
-from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, kept_cluster, kept_text, remembered, settings_path
+from gui.bridge.saved_options import default_store, read_saved
+from gui.child_processes import Children
+from gui.connection_secrets import SecretStore
+from gui.connections import ATTACHED, EMBEDDED, Cluster, kept_text
 from gui.garbage import GarbageTurns
+from gui.kept_clusters import KeptClusters
 from gui.language import LanguageSwitch, system_language
-from gui.links import cluster_of
 from gui.main_window.clusters import Clusters
 from gui.main_window.commands import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT
 from gui.main_window.secret_file import FILE_NAME, SecretFile
-from gui.main_window.services import text_list, whole_number
+from gui.main_window.services import whole_number
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
@@ -39,6 +38,8 @@ from gui.theme.icons import application_icon
 from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker
 from gui.theme.tokens import Density, State
+from gui.uncaught_errors import UncaughtErrors
+from gui.window_options import WindowOptions, first_cluster, with_kept
 
 if TYPE_CHECKING:
     from broker_core.api import OrbitError
@@ -46,39 +47,13 @@ if TYPE_CHECKING:
     from gui.bridge.end_signals import EndSignals
     from gui.bridge.instance import WindowDoor
     from gui.bridge.worker_process import WorkerProcess
-    from gui.operations.preparation import ReportPreparation
     from gui.operations.reports import ReportRunner
     from monitoring.sources.base import Pending
 
-_LOG = logging.getLogger(__name__)
 FORCED_END_MS = 15_000
 """After it the window ends even if a child has not: the worker kills itself once its input has ended."""
 WARM_UP_DELAY_MS = 300
 """The first page is on screen by then."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowOptions:
-    """What the window is started with."""
-
-    worker: WorkerOptions
-    language: str = ""
-    """A code of `gui.text.LANGUAGES`; empty: as last time, first as the desktop."""
-    theme: str = ""
-    """system, light or dark; empty: as last time."""
-    settings_file: Path = field(default_factory=settings_path)
-    reports_folder: Path | None = None
-    """Where reports write; None: ``reports`` in the user's data folder of Orbit."""
-    prepare_reports: bool = False
-    """Whether Java's classes are prepared when the page of the reports is first opened."""
-    link: str = ""
-    """Where to go once the window is open: see `gui.links`."""
-    single: bool = False
-    """Whether a second start on the same cluster brings this window to the front instead of opening its own."""
-    connection: str = ""
-    """Name or name servers of the saved connection that is shown first; empty: the one the link is about, else the store."""
-    find_key_store: Callable[[], KeyStore | None] = system_key_store
-    """Finds what keeps secrets of connections; where there is none, a file beside the settings does."""
 
 
 def run_window(options: WindowOptions) -> int:
@@ -106,25 +81,6 @@ def _is_open(options: WindowOptions) -> bool:
     return reach_window(first_cluster(options).place, options.link)
 
 
-def _with_kept(options: WindowOptions) -> WorkerOptions:
-    """What the worker is started with: the command line first, then what the Settings page keeps."""
-    return with_saved(options.worker, read_saved(QSettings(str(options.settings_file), QSettings.Format.IniFormat)))
-
-
-def first_cluster(options: WindowOptions) -> Cluster:
-    """What the window shows first.
-
-    Raises:
-        UsageError: It is a connection that is not kept.
-    """
-    wanted = options.connection or cluster_of(options.link)
-    if not wanted or options.worker.files_only:
-        return Cluster(EMBEDDED, str(_with_kept(options).store))
-    from gui.saved_connections import named, saved_connections  # noqa: PLC0415  brings msgpack, as in Console._make_children
-
-    return named(saved_connections(QSettings(str(options.settings_file), QSettings.Format.IniFormat)), wanted)
-
-
 def set_scale(settings_file: Path) -> None:
     """Let Qt draw as large as the user chose; to be called before the application is made. The environment counts more."""
     percent = whole_number(QSettings(str(settings_file), QSettings.Format.IniFormat), SCALE_KEY, SCALES_PERCENT[0])
@@ -142,21 +98,6 @@ def make_application() -> QApplication:
     return application
 
 
-@dataclass(frozen=True, slots=True)
-class Children:
-    """The processes of the window: the worker, and those that run for a while."""
-
-    worker: WorkerProcess
-    demo: DemoController
-    reports: ReportRunner
-    preparation: ReportPreparation | None
-
-    @property
-    def any_running(self) -> bool:
-        beside = (self.preparation, self.reports.estimate, self.reports.session)
-        return any(one is not None and one.is_running for one in (self.worker, self.demo, self.reports, *beside))
-
-
 class Console(QObject):
     """Window, child processes and what they share; lives as long as the program."""
 
@@ -164,7 +105,7 @@ class Console(QObject):
         super().__init__(application)
         self._application = application
         self._given = options
-        self._options = replace(options, worker=_with_kept(options))
+        self._options = replace(options, worker=with_kept(options))
         self.settings = QSettings(str(options.settings_file), QSettings.Format.IniFormat, self)
         self.theme = ThemeManager(application, self._theme_mode(options), self)
         self.theme.set_density(self._density())
@@ -173,6 +114,7 @@ class Console(QObject):
         self._children: Children | None = None
         self._door: WindowDoor | None = None
         self._old_worker: WorkerProcess | None = None
+        self.kept = KeptClusters(self.settings)
         self._shown = first_cluster(options)
         self._begun = False
         self._tasks = TaskList(self)
@@ -191,7 +133,7 @@ class Console(QObject):
         self.window.closing.connect(self.end)
         self.window.settings_written.connect(self._follow_kept)
         self._signals: EndSignals | None = None
-        self.errors = _Errors(self.window)
+        self.errors = UncaughtErrors(self.window)
 
     def _services(self) -> WindowServices:
         return WindowServices(
@@ -212,7 +154,7 @@ class Console(QObject):
                 switch=self.switch,
                 open_beside=self.open_beside,
                 forget=self.forget,
-                keep=self.keep,
+                keep=self.kept.replace,
                 secrets=self.secrets,
             )
         # What is looked at has a window of its own, and is no cluster to come back to.
@@ -225,8 +167,7 @@ class Console(QObject):
         start_window(["--open-store", store])
 
     def _known_clusters(self) -> list[Cluster]:
-        kept = remembered(text_list(self.settings, STORES_KEY), kept_text(self._shown))
-        return [kept_cluster(text) for text in kept]
+        return self.kept.behind(self._shown)
 
     def _theme_mode(self, options: WindowOptions) -> ThemeMode:
         name = options.theme or str(self.settings.value("theme", ThemeMode.SYSTEM.value))
@@ -338,8 +279,7 @@ class Console(QObject):
         shown = self._shown
         if shown.kind != ATTACHED or self._old_worker is not None or self.window.backend is None:
             return
-        kept = map(kept_cluster, text_list(self.settings, STORES_KEY))
-        found = next((one for one in kept if one.place == shown.place), None)
+        found = self.kept.as_kept(shown)
         if found is not None and kept_text(found) != kept_text(shown):
             self.switch(found)
 
@@ -350,7 +290,7 @@ class Console(QObject):
         words = ["--store", cluster.address]
         if cluster.kind == ATTACHED:
             words = ["--connection", cluster.address]
-            self._remember(cluster, behind=kept_text(self._shown))
+            self.kept.remember(cluster, behind=self._shown)
         elif cluster.place == str(read_saved(self.settings).store or default_store()):
             words = []  # what a start without words shows
         if not start_window([*words, *filter(None, (link,))]):
@@ -366,25 +306,13 @@ class Console(QObject):
         from broker_core.api import SecretError  # noqa: PLC0415  as in _make_children
 
         def forgotten(_answer: None) -> None:
-            self.settings.sync()  # other windows keep connections there
-            kept = [text for text in text_list(self.settings, STORES_KEY) if kept_cluster(text) != cluster]
-            self.settings.setValue(STORES_KEY, kept)
-            self.settings.sync()
+            self.kept.drop(cluster)
             done(None)
 
         if cluster.kind == EMBEDDED:
             forgotten(None)
         else:
             self.secrets.forget(cluster, forgotten, lambda fault: failed(SecretError(fault)))
-
-    def keep(self, before: Cluster, cluster: Cluster) -> None:
-        """Change a connection that is not shown; its secrets are kept already."""
-        self.settings.sync()  # other windows keep connections there
-        known = [kept_cluster(text) for text in text_list(self.settings, STORES_KEY)]
-        changed = [cluster if one == before else one for one in known if one == before or one.place != cluster.place]
-        # Another window may have dropped it meanwhile: what was just written is kept in any case.
-        self.settings.setValue(STORES_KEY, [kept_text(one) for one in (changed if cluster in changed else [*changed, cluster])])
-        self.settings.sync()
 
     def _switched(self, _reason: object = None) -> None:
         if self._old_worker is None or self._ending or self._children is None:
@@ -422,7 +350,7 @@ class Console(QObject):
         """Remember a cluster as the one used last, and listen for second starts. Not what is only looked at."""
         if self._options.worker.files_only:
             return
-        self._remember(cluster)
+        self.kept.remember(cluster)
         if not self._options.single:
             return
         if self._door is not None:
@@ -432,13 +360,6 @@ class Console(QObject):
 
         self._door = WindowDoor(cluster.place, self)
         self._door.asked.connect(self.window.open_link)
-
-    def _remember(self, cluster: Cluster, *, behind: str = "") -> None:
-        """Keep a cluster first in the list, or behind another; read and written at once, as other windows write to it too."""
-        self.settings.sync()
-        kept = remembered(text_list(self.settings, STORES_KEY), kept_text(cluster))
-        self.settings.setValue(STORES_KEY, remembered(kept, behind) if behind else kept)
-        self.settings.sync()
 
     def _warm_up(self) -> None:
         if not self._ending:
@@ -489,7 +410,7 @@ class Console(QObject):
             self.secrets.details(shown, {}, partial(self._connect_again, shown), self._no_secrets)
             return
         self.settings.sync()
-        self._options = replace(self._options, worker=replace(_with_kept(self._given), store=self._options.worker.store))
+        self._options = replace(self._options, worker=replace(with_kept(self._given), store=self._options.worker.store))
         self.worker.options = self._worker_options()
         self.worker.restart()
 
@@ -515,19 +436,7 @@ class Console(QObject):
         if self._children is None:
             self._quit()
             return
-        children = self._children
-        children.demo.stop()
-        if children.preparation is not None:
-            children.preparation.end()
-            children.preparation.ended.connect(self._child_ended)
-        children.reports.end()
-        if children.reports.estimate is not None:
-            children.reports.estimate.ended.connect(self._child_ended)
-        if children.reports.session is not None:
-            children.reports.session.gone.connect(self._child_ended)
-        for ended in (children.worker.stopped, children.worker.lost, children.demo.changed, children.reports.ended):
-            ended.connect(self._child_ended)
-        children.worker.stop()
+        self._children.end(self._child_ended)
         QTimer.singleShot(FORCED_END_MS, self, self._quit)
         self._child_ended()
 
@@ -541,35 +450,3 @@ class Console(QObject):
             self._signals.close()
         self.errors.close()
         self._application.quit()
-
-
-class _Errors(QObject):
-    """Tells of errors that nothing caught, instead of ending the program."""
-
-    _happened = Signal(object)
-
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self.count = 0
-        # Told on the GUI thread, whichever thread the error is of.
-        self._happened.connect(self._tell)
-        self._before = sys.excepthook
-        sys.excepthook = self._caught
-
-    def close(self) -> None:
-        """Leave uncaught errors to whoever had them before."""
-        sys.excepthook = self._before
-
-    def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        self.count += 1
-        _LOG.critical("an error that nothing caught", exc_info=(kind, error, trace))
-        self._happened.emit(error)
-
-    def _tell(self, error: BaseException) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            self._window.close()
-        elif isinstance(error, Exception):
-            # Its words alone are kept: the error itself would keep all that it went through.
-            words = f"{type(error).__name__}: {error}"
-            self._window.notify(lambda: tr("Orbit made a mistake: {error}", error=words), state=State.CRITICAL)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QSettings, QTimer
 
-from gui.app import WindowOptions
 from gui.bridge.options import WorkerOptions
 from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
+from gui.window_options import WindowOptions
 
 TURN_MS = 20
 WINDOW_SIZE = SCREEN_SIZE = (1_440, 900)

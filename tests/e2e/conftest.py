@@ -18,9 +18,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gui.app import Console, WindowOptions
+from gui.app import Console
 from gui.bridge.worker_process import WorkerOptions
 from gui.garbage import GarbageTurns
+from gui.window_options import WindowOptions
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
 from tests.support.patient_bot import PatientBot

@@ -14,10 +14,11 @@ import pytest
 from PySide6.QtCore import QSettings
 
 from broker_core.api import CreateTopic
-from gui.app import Console, WindowOptions, set_scale
+from gui.app import Console, set_scale
 from gui.bridge.options import WorkerOptions
 from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.commands import SCALE_KEY
+from gui.window_options import WindowOptions
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
 from tests.support.process_family import descendants, left_running

@@ -12,7 +12,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import UsageError
-from gui.app import Console, WindowOptions, first_cluster
+from gui.app import Console
 from gui.bridge.options import WorkerOptions
 from gui.connections import (
     ATTACHED,
@@ -34,6 +34,7 @@ from gui.models.schedules import Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
 from gui.text import UNKNOWN
+from gui.window_options import WindowOptions, first_cluster
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -152,7 +153,7 @@ def test_connections_that_other_windows_added_stay(console, tmp_path):
     made = console()
     assert len(made._known_clusters()) == 1
     keep(tmp_path, PROD)
-    made._remember(STAGE)
+    made.kept.remember(STAGE)
     kept = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     assert [kept_cluster(text) for text in text_list(kept, STORES_KEY)] == [STAGE, PROD]
 
@@ -182,14 +183,14 @@ def test_connections_that_are_not_shown_are_changed_and_deleted(console, tmp_pat
     beside = [one for one in made._known_clusters() if one not in (made._shown, HOME)]
     assert beside == [STAGE, other, PROD]
     moved = changed_to(STAGE, replace(STAGE, address="t:9876", title="Moved"))
-    made.keep(STAGE, moved)
+    made.kept.replace(STAGE, moved)
     assert [one for one in made._known_clusters() if one not in (made._shown, HOME)] == [moved, other, PROD]
     renamed = replace(moved, title="Renamed")
-    made.keep(moved, renamed)
+    made.kept.replace(moved, renamed)
     assert made.secrets._store.read(renamed.kept_under) == {"ann": "hidden"}
     keep(tmp_path, HOME, other, PROD)
     made.settings.sync()
-    made.keep(renamed, moved)
+    made.kept.replace(renamed, moved)
     assert moved in made._known_clusters(), "another window dropped it meanwhile"
     forget(made, other)
     assert other not in made._known_clusters()
