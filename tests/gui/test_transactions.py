@@ -39,15 +39,9 @@ from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.half_op_strip import CELLS_MAX
+from gui.views.transactions.lists import ENDED_AGAIN_MS, ENDED_ROWS, OPEN, PAGE_ROWS, PAST
 from gui.views.transactions.strip_panel import HALVES, LIVES
-from gui.views.transactions.view import (
-    ENDED_AGAIN_MS,
-    ENDED_ROWS,
-    OPEN,
-    PAGE_ROWS,
-    PAST,
-    TransactionsView,
-)
+from gui.views.transactions.view import TransactionsView
 from gui.widgets.chip import Chip
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
@@ -213,7 +207,7 @@ def test_the_filter_finds_by_key_topic_and_group(make_view, source):
 
 def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
     view = make_view(source)
-    view._start = PAGE_ROWS
+    view.lists.turn(OPEN, later=True)
     source.asked.clear()
 
     view._filter("Pay  7")
@@ -489,13 +483,13 @@ def test_a_failed_read_shows_no_rows_under_any_filter(make_view, source):
 
 def test_a_list_that_was_read_stays_while_another_one_is_not(make_view, source):
     view = make_view(source)
-    view._failed(view._ended_read, StoreError("the store is closed"))
+    view.lists._ended_failed(StoreError("the store is closed"))
 
     assert view.rows.rows, "the undecided ones were read"
     view.filters.choose(COMMITTED)
     view._show_filter("")
     assert view.rows.rows == []
-    assert "last read at" in view._ended_read.reason
+    assert "last read at" in view.lists.read_of(COMMITTED).reason
     view.filters.choose(OPEN)
     view._show_filter("")
     assert view.rows.rows

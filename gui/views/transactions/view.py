@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
+from broker_core.api import TransactionHistory
 from gui.broker_words import broker_text
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
@@ -18,15 +18,12 @@ from gui.models.transactions import (
     LOST,
     PREPARED,
     ROLLED_BACK,
-    UNDECIDED,
     BoardFigures,
     TransactionRow,
     board_figures,
     decision_times,
     lives,
-    transaction_rows,
 )
-from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
@@ -41,8 +38,9 @@ from gui.views.transactions.board import Board
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.columns import transaction_columns
 from gui.views.transactions.detail import TransactionDetail
-from gui.views.transactions.past import NEWEST, PastPages
+from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
+from gui.views.transactions.words import figure_chips, foot_words
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -53,17 +51,10 @@ from gui.widgets.panel import TERM, Panel
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-PAGE_ROWS = 200
-ENDED_ROWS = 500
-ENDED_AGAIN_MS = 3_000
-OPEN = "open"
-PAST = "past"
-"""All transactions of the retained store, whatever became of them."""
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 GRID_HEIGHT_MIN = 140
 """Some rows; the page is scrolled where there is less room."""
 DETAIL_WIDTH = 326
-_FILTERS = {OPEN: UNDECIDED, GIVEN_UP_KEY: LOST, COMMITTED: {COMMITTED}, ROLLED_BACK: {ROLLED_BACK}, PAST: set[str]()}
 
 
 class TransactionsView(PageView):
@@ -80,32 +71,17 @@ class TransactionsView(PageView):
         self._now_ms = 0
         self._only = ""
         self._words: list[str] = []
-        self._sought = ""
         self._wanted = -1
-        self._start = 0
-        self._total = -1
-        self._open_read, self._ended_read, self._past_read = (ListRead(context.times) for _list in range(3))
-        self._missing = ""
-        """What the list lacks, and why."""
-        self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
-        self._open_for: tuple[float, ...] | None = None
-        self._ended_for: tuple[float, ...] | None = None
-        self._open: list[TransactionRow] = []
-        self._ended: list[TransactionRow] = []
-        self._counted: tuple[float, ...] = ()
         self._life_of: tuple[int, int, str] | None = None
-        self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
-        self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
-        self._masks = ListMasks(context.decoders, self)
-        self._masks.changed.connect(self._read_rows)
-        self.past = PastPages(context.source, self._masks.of, self)
+        self._counted: tuple[float, ...] = ()
+        self.lists = TransactionLists(context, self)
         self.dialogs = TransactionActions(context.source, theme, context.times)
         self.board = Board(theme)
         self.board.setProperty(TERM, "State of transactions")
         self.board_panel = Panel(" ")
         self.decision = label(role="caption")
-        self.filters = SegmentedControl([(key, " ") for key in _FILTERS])
+        self.filters = SegmentedControl([(key, " ") for key in FILTERS])
         self.search = SearchField(theme, " ", "funnel")
         self.rows: ColumnTableModel[TransactionRow] = ColumnTableModel(
             transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self
@@ -114,8 +90,8 @@ class TransactionsView(PageView):
         self.foot = label(role="caption")
         self.missing = MissingNote()
         self._keys = label(role="caption")
-        self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(-PAGE_ROWS))
-        self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(PAGE_ROWS))
+        self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(later=False))
+        self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(later=True))
         self.detail = TransactionDetail(context, self.dialogs.refusal)
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
@@ -130,7 +106,7 @@ class TransactionsView(PageView):
 
     def open(self, arguments: PageArguments) -> None:
         wanted = arguments.get("show")
-        if wanted in _FILTERS:
+        if wanted in FILTERS:
             self.tabs.setCurrentIndex(0)
             self.filters.choose(str(wanted))
             self._show_filter("")
@@ -150,7 +126,8 @@ class TransactionsView(PageView):
         figures = board_figures(state.totals)
         counted = (figures.undecided, figures.checks, figures.committed, figures.rolled_back, figures.given_up)
         self._counted = counted
-        self._read_stale()
+        self.lists.take(counted, state.taken_ms)
+        self.strip_panel.show_counts(state.totals, counted, state.taken_ms)
         self.grid.view.viewport().update()
         self._show_selected()
         self._show_board()
@@ -166,17 +143,15 @@ class TransactionsView(PageView):
         self._life_of = None
         self._read_rows()
         if self._state is not None:
+            self.strip_panel.show_counts(self._state.totals, self._counted, self._now_ms)
             self._show_selected()
             self.atomic.read()
 
     def _read_rows(self) -> None:
         """Read the lists anew, also where nothing has changed in them."""
-        self._open_for = self._ended_for = None
-        self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
         if self.filters.current == PAST:
-            self.past.read()
-        if self._state is not None:
-            self._read_stale()
+            self.lists.past.read()
+        self.lists.read_again()
 
     def take_keyboard(self) -> None:
         self.grid.take_keyboard()
@@ -240,8 +215,9 @@ class TransactionsView(PageView):
         self.board.chosen.connect(self._card_chosen)
         self.filters.chosen.connect(lambda _key: self._show_filter(""))
         self.search.searched.connect(self._filter)
-        self.past.changed.connect(self._show_past)
-        self.past.failed.connect(lambda error: self._failed(self._past_read, error))
+        self.lists.changed.connect(self._show_lists)
+        self.lists.past_changed.connect(self._show_past)
+        self.lists.masks_changed.connect(self._read_rows)
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
@@ -250,82 +226,28 @@ class TransactionsView(PageView):
             shortcut.activated.connect(partial(self._ask_by_key, action))
         self.strip.chosen.connect(self._cell_chosen)
 
-    # ---- reading -------------------------------------------------------------------------------------------------------
-
-    def _read_stale(self) -> None:
-        """Ask for what was read at other counts than those of now; an answer on its way is waited for."""
-        counted, now_ms = self._counted, self._now_ms
-        # A search looks at all that is undecided, so it is not done with every figure.
-        is_old = not self._sought or now_ms - self._open_read_ms >= ENDED_AGAIN_MS
-        if self._open_for != counted and is_old and not self._open_query.waiting:
-            self._read_open()
-        is_old = now_ms - self._ended_read_ms >= ENDED_AGAIN_MS
-        if self._ended_for != counted and is_old and not self._ended_query.waiting:
-            self._ended_for, self._ended_read_ms = counted, now_ms
-            pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True, words=self._sought))
-            self._ended_query.ask(pending, self._show_ended, lambda error: self._failed(self._ended_read, error))
-        self.strip_panel.show_counts(self._state.totals if self._state is not None else {}, counted, now_ms)
-
-    def _read_open(self) -> None:
-        self._open_for, self._open_read_ms = self._counted, self._now_ms
-        pending = self.context.source.list_transactions(ListTransactions(self._start, PAGE_ROWS, words=self._sought))
-        self._open_query.ask(pending, self._show_open, lambda error: self._failed(self._open_read, error))
-
-    def _show_open(self, page: TransactionPage) -> None:
-        self._open_read.answered()
-        self._total = page.total
-        self._missing = page.notice
-        self._masks.refresh()
-        self._open = transaction_rows(page, self._masks.of)
-        self._show_rows()
-
-    def _show_ended(self, page: TransactionPage) -> None:
-        self._ended_read.answered()
-        self._ended = transaction_rows(page, self._masks.of)
-        self._write_decision()
-        self._show_rows()
-
-    def _write_decision(self) -> None:
-        p50, p99 = decision_times(self._ended)
-        shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
-        self.decision.setText(shown if not math.isnan(p50) else "")
-
-    def _failed(self, read: ListRead, error: OrbitError) -> None:
-        read.refused(error)
-        if read is self._open_read:
-            self._open, self._total, self._missing = [], -1, ""
-        elif read is self._ended_read:
-            self._ended = []
-            self._write_decision()
-        self._show_rows()
+    # ---- the list ------------------------------------------------------------------------------------------------------
 
     @property
     def _shown_read(self) -> ListRead:
         """Of the list that the chosen filter shows."""
-        if self.filters.current == PAST:
-            return self._past_read
-        return self._open_read if self.filters.current == OPEN else self._ended_read
+        return self.lists.read_of(self.filters.current)
 
-    # ---- the list ------------------------------------------------------------------------------------------------------
+    def _show_lists(self) -> None:
+        self._write_decision()
+        self._show_rows()
+
+    def _write_decision(self) -> None:
+        p50, p99 = decision_times(self.lists.ended)
+        shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
+        self.decision.setText(shown if not math.isnan(p50) else "")
 
     def _show_rows(self) -> None:
-        self.rows.set_rows([] if self._shown_read.is_failed else self._wanted_rows())
+        self.rows.set_rows(self.lists.rows(self.filters.current, self._only))
         self._shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
         self.grid.select_first()
         self._show_selected()
         self._show_texts()
-
-    def _wanted_rows(self) -> list[TransactionRow]:
-        if self._only == PREPARED:
-            return [one for one in self._open if one.check_times == 0]
-        if self._only == CHECKING:
-            return [one for one in self._open if one.check_times > 0]
-        if self.filters.current == PAST:
-            here = {one.origin: one for one in self._open}
-            return [here.get(one.origin, one) for one in self.past.rows]
-        # Two lists that were read one after the other may both have a transaction that ended between.
-        known = {one.origin: one for one in (*self._open, *self._ended)}
-        return [one for one in known.values() if one.state in _FILTERS[self.filters.current]]
 
     def _card_chosen(self, key: str) -> None:
         self.filters.choose(OPEN if key in (PREPARED, CHECKING) else key)
@@ -334,7 +256,7 @@ class TransactionsView(PageView):
     def _show_filter(self, only: str) -> None:
         self._only = only
         if self.filters.current == PAST:
-            self._begin_past()
+            self.lists.begin_past()
         self._show_rows()
         self._show_board()
 
@@ -343,52 +265,33 @@ class TransactionsView(PageView):
         self._words = text.casefold().split()
         words = self._words
         self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)
-        if " ".join(words) != self._sought:
-            self._sought, self._start = " ".join(words), 0
-            self._open_query.cancel()
-            self._ended_query.cancel()
-            self._open_for = self._ended_for = None
-            self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
-            if self._state is not None:
-                self._read_stale()
+        self.lists.search(" ".join(words))
         self._show_texts()
 
-    def _begin_past(self, before: int = NEWEST) -> None:
-        self._past_read.begin()
-        self.past.begin(before)
-
     def _show_past(self) -> None:
-        self._past_read.answered()
         if self.filters.current == PAST:
             wanted, self._wanted = self._wanted, -1
             self._show_rows()
             if wanted >= 0:
                 self.grid.select_key(wanted)
 
-    def _turn(self, by: int) -> None:
-        self._shown_read.begin()
+    def _turn(self, *, later: bool) -> None:
         self.grid.set_loading(True)
-        if self.filters.current == PAST:
-            self.past.turn(older=by > 0)
-            return
-        self._start = max(0, self._start + by)
-        self._read_open()
+        self.lists.turn(self.filters.current, later=later)
 
     def _row_selected(self, chosen: TransactionRow | None) -> None:
         if chosen is not None:
             self._show_selected()
 
     def _cell_chosen(self, origin: int) -> None:
-        for filter_key, states in _FILTERS.items():
-            if any(one.origin == origin and one.state in states for one in (*self._open, *self._ended)):
-                self.filters.choose(filter_key)
-                self._show_filter("")
-                self.grid.select_key(origin)
-                return
-        # It ended before the start: the store tells of it.
-        self.filters.choose(PAST)
+        found = self.lists.filter_with(origin)
+        self.filters.choose(found)
+        if found != PAST:
+            self._show_filter("")
+            self.grid.select_key(origin)
+            return
         self._only, self._wanted = "", origin
-        self._begin_past(origin + 1)
+        self.lists.begin_past(origin + 1)
         self._show_rows()
 
     # ---- the shown transaction -----------------------------------------------------------------------------------------
@@ -442,10 +345,9 @@ class TransactionsView(PageView):
 
     def _show_board(self) -> None:
         figures = self._figures()
-        most = self._open[0].check_times_max if self._open else self._ended[0].check_times_max if self._ended else -1
         current = self.filters.current
         marked = self._only or (current if current != OPEN else "")
-        self.board.set_picture(board_picture(figures, self._now_ms, most), marked)
+        self.board.set_picture(board_picture(figures, self._now_ms, self.lists.check_times_max), marked)
 
     def _show_texts(self) -> None:
         figures = self._figures()
@@ -456,49 +358,20 @@ class TransactionsView(PageView):
         self.filters.set_text(COMMITTED, tr("Committed"))
         self.filters.set_text(ROLLED_BACK, tr("Rolled back"))
         self.filters.set_text(PAST, tr("All in the store"))
-        self._show_chips(figures)
-        self._show_empty()
-        is_open = self.filters.current == OPEN
-        is_past = self.filters.current == PAST
-        for button in (self.back, self.forward):
-            button.setVisible(is_past or (is_open and self._total > PAGE_ROWS))
-        self.back.setEnabled(self.past.has_newer if is_past else self._start > 0)
-        self.forward.setEnabled(self.past.has_older if is_past else self._start + PAGE_ROWS < self._total)
-        shown = len(self.rows.shown_rows)
-        self.missing.say(broker_text(self.past.notice if is_past else self._missing if is_open else ""))
-        if self._shown_read.is_failed:
-            self.foot.setText("")
-            return
-        if is_past:
-            words = tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(self.past.rows))
-            self.foot.setText(words)
-            return
-        if is_open:
-            self.foot.setText(self._open_words(shown))
-        else:
-            self.foot.setText(tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(self._ended)))
-
-    def _open_words(self, shown: int) -> str:
-        """How many undecided ones are listed."""
-        if self._total < 0:
-            return ""
-        words = "{shown} of {count} undecided that match"
-        if not self._sought:
-            words = "{shown} of {count} undecided, in the order of the half queue"
-        return tr(words, shown=shown, count=count_text(self._total))
-
-    def _show_chips(self, figures: BoardFigures | None) -> None:
-        chips = []
-        if figures is not None and figures.undecided > 0:
-            chips.append((tr("{count} undecided", count=count_text(figures.undecided)), State.PENDING))
-        if figures is not None and figures.without_producer > 0:
-            chips.append((tr("{count} without a producer", count=count_text(figures.without_producer)), State.WARNING))
-        if figures is not None and figures.unread > 0:
-            chips.append((tr("reading {count} records", count=count_text(figures.unread)), State.CHECKING))
-        if figures is not None and figures.given_up > 0:
-            chips.append((tr("{count} given up", count=count_text(figures.given_up)), State.CRITICAL))
-        self.header.set_chips(chips)
+        self.header.set_chips(figure_chips(figures))
         self.header.set_facts("RMQ_SYS_TRANS_HALF_TOPIC")
+        self._show_empty()
+        self._show_foot()
+
+    def _show_foot(self) -> None:
+        lists, current = self.lists, self.filters.current
+        is_open, is_past = current == OPEN, current == PAST
+        for button in (self.back, self.forward):
+            button.setVisible(is_past or (is_open and lists.total > PAGE_ROWS))
+        self.back.setEnabled(lists.past.has_newer if is_past else lists.has_earlier)
+        self.forward.setEnabled(lists.past.has_older if is_past else lists.has_later)
+        self.missing.say(broker_text(lists.past.notice if is_past else lists.missing if is_open else ""))
+        self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows)))
 
     def _show_empty(self) -> None:
         if self._words or self._only:
