@@ -38,6 +38,7 @@ from gui.theme.icons import application_icon
 from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker
 from gui.theme.tokens import Density, State
+from gui.turns import next_turn
 from gui.uncaught_errors import UncaughtErrors
 from gui.window_options import WindowOptions, first_cluster, with_kept
 
@@ -128,7 +129,7 @@ class Console(QObject):
         self.language.changed.connect(self._language_changed)
         self._ending = False
         # Five pictures of the mark, for bars and switchers of the desktop, in a turn of their own.
-        self.window.first_painted.connect(lambda: QTimer.singleShot(0, self, self._show_icon))
+        self.window.first_painted.connect(lambda: next_turn(self, self._show_icon))
         self.window.first_painted.connect(self.begin)
         self.window.closing.connect(self.end)
         self.window.settings_written.connect(self._follow_kept)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from broker_core.api import OrbitError, WorkerLostError
 from gui.bridge.options import WorkerOptions
 from gui.bridge.program import program
+from gui.turns import next_turn
 from monitoring.sources.base import EMBEDDED_NAME
 from monitoring.sources.embedded import EmbeddedSource
 
@@ -126,7 +127,7 @@ class WorkerProcess(QObject):
         if data:
             self.source.received(bytes(data))
         if process.bytesAvailable():
-            QTimer.singleShot(0, self, self._read_output)
+            next_turn(self, self._read_output)
 
     def _read_errors(self) -> None:
         if self._process is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
@@ -36,6 +36,7 @@ from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
 from gui.text import Words, tr
 from gui.theme.tokens import State
+from gui.turns import next_turn
 from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.connection_stripe import ConnectionStripe
@@ -293,7 +294,7 @@ class MainWindow(QMainWindow):
         if page in self._new_pages:
             # Its figures come a turn later: building, showing and filling a page in one turn would be felt.
             self._new_pages.discard(page)
-            QTimer.singleShot(0, page, lambda: self._show_figures_in(page))
+            next_turn(page, lambda: self._show_figures_in(page))
         else:
             self._show_figures_in(page)
 
@@ -422,7 +423,7 @@ class MainWindow(QMainWindow):
         if event.type() == QEvent.Type.LanguageChange:
             self.broker.retranslate()
             # Its words are those of the status bar, which is told of the language after the window.
-            QTimer.singleShot(0, self.tray, self.tray.write)
+            next_turn(self.tray, self.tray.write)
 
     # ---- layout, end -----------------------------------------------------------------------------------------------
 
@@ -431,7 +432,7 @@ class MainWindow(QMainWindow):
         if not self._painted:
             self._painted = True
             # The next turn of the loop: the frame is then on its way to the screen.
-            QTimer.singleShot(0, self, self.first_painted.emit)
+            next_turn(self, self.first_painted.emit)
 
     def _dress_unseen(self) -> None:
         """What the first frame does not show has its style sheet after it."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import FoundOffset, MessagePage, OrbitError
 from gui.error_words import error_text
 from gui.models.tag_parts import Look, look_at
 from gui.operations.queries import LatestQuery
+from gui.turns import next_turn
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 MESSAGES_A_LOOK = 100
@@ -128,7 +129,7 @@ class TagLooks(QObject):
             del self._seen[min(self._seen)]
         self.arrived.emit()
         # By the loop, as answers that are there at once would deepen the stack.
-        QTimer.singleShot(0, self, self._next)
+        next_turn(self, self._next)
 
     def _failed(self, error: OrbitError) -> None:
         self._wanted, self._open, self._error, self._failed_ms = [], {}, error, self._now_ms

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from gui.theme.resources import resource_directory
 from gui.theme.tokens import Size, Tokens, mix
+from gui.turns import next_turn
 
 FOCUS_PROPERTY = "keyboardFocus"
 
@@ -37,7 +38,7 @@ class FocusMarker(QObject):
             # A widget that is being destroyed loses the focus too; it may be half gone.
             if widget is not None and isValid(widget) and bool(widget.property(FOCUS_PROPERTY)) != marked:
                 widget.setProperty(FOCUS_PROPERTY, marked)
-                QTimer.singleShot(0, widget, partial(repolish, widget))
+                next_turn(widget, partial(repolish, widget))
 
 
 def repolish(widget: QWidget) -> None:

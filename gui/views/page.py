@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
@@ -21,6 +21,7 @@ from gui.operations.tasks import TaskList
 from gui.text import TimeZoneChoice, Words, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
+from gui.turns import next_turn
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
@@ -192,7 +193,7 @@ class PageView(QWidget):
         if event.type() == QEvent.Type.LanguageChange:
             self._words_are_old = True
             # In the turn after Qt has told all widgets: both in one would be felt.
-            QTimer.singleShot(0, self, self._language_changed)
+            next_turn(self, self._language_changed)
 
     def _language_changed(self) -> None:
         # A page that lies behind is written when it is shown, for the same reason.

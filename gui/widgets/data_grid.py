@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -36,6 +36,7 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
+from gui.turns import next_turn
 from gui.widgets.grid_columns import ColumnMemory, GridColumns
 from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
@@ -167,7 +168,7 @@ class GridView(QTableView):
         painter.end()
         cut, self._rows.cut = self._rows.cut, {}
         if cut:
-            QTimer.singleShot(0, self, lambda: self.figures_cut.emit(cut))
+            next_turn(self, lambda: self.figures_cut.emit(cut))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui.turns import next_turn
 
 W = TypeVar("W", bound=QWidget)
 
@@ -89,7 +90,7 @@ class LaterPart(LazyTab[W]):
     def _wait(self) -> None:
         if self._turns:
             self._turns -= 1
-            QTimer.singleShot(0, self, self._wait)
+            next_turn(self, self._wait)
         else:
             super().make()
-            QTimer.singleShot(0, self, self._fill_made)
+            next_turn(self, self._fill_made)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import MessageDetail, OrbitError, RemoteError, SendReceipt
+from gui.turns import next_turn
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome, resent_message
 from monitoring.sources.base import ClusterSource, Pending
@@ -119,7 +120,7 @@ class PacedResend(QObject):
         if self._has_ended:
             self._go_on()
         else:
-            QTimer.singleShot(0, self, self._go_on)
+            next_turn(self, self._go_on)
 
     def _end(self) -> None:
         self._is_over = True
