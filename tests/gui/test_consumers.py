@@ -302,6 +302,21 @@ def test_members_that_cannot_be_read_are_an_error_in_place(make_view):
     assert len(view.members.rows) == 2
 
 
+def test_tabs_of_clients_are_made_when_they_are_looked_at_and_show_what_is_known(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"group": "notify-sms"})
+    tabs = view._member_tab, view._subscription_tab
+    assert [tab.made for tab in tabs] == [None, None]
+    assert view.members.rows
+
+    view.tabs.setCurrentIndex(1)
+    assert tabs[0].made.grid.model.rowCount() == len(view.members.rows)
+    assert tabs[1].made is None
+    view.tabs.setCurrentIndex(2)
+    assert "c2@10.23.4.12: PAID || REFUND" in tabs[1].made.findings[0].text
+
+
 def test_members_that_disagree_are_named_with_the_consequence(make_view):
     view = make_view(FakeSource())
 

@@ -88,6 +88,20 @@ def test_the_steps_say_what_stands_in_each(view, flow):
     assert flow.bar.current == INSPECT
 
 
+def test_a_step_is_made_when_it_is_gone_to_and_knows_what_was_chosen_before(view):
+    select(view, 3, 5)
+    later = [view.flow.sides[step] for step in STEPS if step != INSPECT]
+    assert [side.made for side in later] == [None] * 4
+
+    view.flow.go_to(EDIT)
+    view.flow.edit.find_text.setText("sku")
+    assert [side.made for side in later[1:]] == [None] * 3
+    view.flow.go_to(RESEND)
+
+    assert view.flow.resend.patch.find == "sku"
+    assert view.flow.resend.all_button.text() == "Resend 2…"
+
+
 def test_each_step_has_its_side_by_mouse_and_by_keyboard(view, flow, qtbot):
     for key in STEPS:
         qtbot.mouseClick(flow.bar.steps[key], Qt.MouseButton.LeftButton)
@@ -97,16 +111,16 @@ def test_each_step_has_its_side_by_mouse_and_by_keyboard(view, flow, qtbot):
     qtbot.keyClick(steps[-1], Qt.Key.Key_Left)
     assert steps[-2].hasFocus()
     qtbot.keyClick(steps[-2], Qt.Key.Key_Space)
-    assert view.sides.currentWidget() is flow.verify
+    assert view.sides.currentWidget() is flow.sides[VERIFY]
 
 
 def test_the_way_leads_from_the_letter_to_the_resend(view, flow, qtbot):
     select(view, 3)
     qtbot.mouseClick(flow.inspect.resend_button, Qt.MouseButton.LeftButton)
-    assert view.sides.currentWidget() is flow.resend
+    assert view.sides.currentWidget() is flow.sides[RESEND]
     flow.go_to(EDIT)
     qtbot.mouseClick(flow.edit.next_button, Qt.MouseButton.LeftButton)
-    assert view.sides.currentWidget() is flow.resend
+    assert view.sides.currentWidget() is flow.sides[RESEND]
 
 
 def test_the_same_change_is_shown_in_one_body_and_made_in_each(view, flow, qtbot, source):
@@ -167,7 +181,7 @@ def test_one_is_sent_first_and_its_proof_is_shown(view, flow, qtbot, source):
     (dialog,) = view.findChildren(ActionDialog)
     assert dialog.go.text() == "Resend 1 dead letter"
     dialog.go.click()
-    qtbot.waitUntil(lambda: view.sides.currentWidget() is flow.verify)
+    qtbot.waitUntil(lambda: view.sides.currentWidget() is flow.sides[VERIFY])
     assert len(sends(source)) == 1
     assert len(flow.verify.model.rows) == 1
     assert flow.verify.summary.text() == "1 sent again · Not read yet 1"
@@ -247,13 +261,12 @@ def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbo
     assert not flow.close.parked_button.isEnabled()
 
 
-def test_the_subscription_of_the_group_is_said_before_it_is_asked_for(view, flow, source):
+def test_the_subscription_of_the_group_is_said_before_it_is_asked_for(view, flow, source, qtbot):
     members = Members(["c"], ["a"], ["JAVA"], ["V5"], [1], [{"orders": "*", "inventory-reserve": "*"}])
     source.list_members = lambda _group: FakePending(members)
     select(view, 3, 5)
     flow.go_to(RESEND)
-    flow.resend.show_letters([letter(view, 3).letter, letter(view, 5).letter], 0)
-    assert flow.resend.audience.text == "stock-worker takes all of them by its subscription"
+    qtbot.waitUntil(lambda: flow.resend.audience.text == "stock-worker takes all of them by its subscription")
 
 
 def test_another_group_begins_anew(view, flow):
@@ -274,7 +287,7 @@ def test_the_steps_are_those_of_dead_letters_alone(view, flow):
     assert view.sides.currentWidget() is flow.inspect
     view.open({"show": "retries"})
     view.open({"show": "close"})
-    assert view.sides.currentWidget() is flow.close
+    assert view.sides.currentWidget() is flow.sides[CLOSE]
     assert flow.bar.current == CLOSE
 
 

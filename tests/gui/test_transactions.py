@@ -507,8 +507,10 @@ def test_a_page_before_the_first_figures_is_empty(make_view):
 
 def test_open_atomic_transactions_show_what_they_hold_back(make_view, source):
     view = make_view(source)
+    assert view._atomic.made is None
     view.open({"show": "atomic"})
 
+    assert view._atomic.made is view.atomic
     assert column(view.atomic.rows, "state") == ["Open", "Committed"]
     assert column(view.atomic.rows, "age")[0] == "21 s"
     assert column(view.atomic.held, "held") == ["3", "250"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
@@ -51,6 +52,7 @@ from gui.views.consumers.group_actions import GroupActions
 from gui.views.consumers.group_settings import GROUP_SETTINGS
 from gui.views.consumers.heat_panel import LagHeatPanel
 from gui.views.consumers.lag_panel import LagPanel, forecast_of
+from gui.views.consumers.member_panels import MembersPanel, SubscriptionsPanel
 from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.consumers.ownership_panel import OwnershipPanel
 from gui.views.list_read import ListRead
@@ -63,7 +65,7 @@ from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
-from gui.widgets.panel import Panel, in_panel
+from gui.widgets.panel import Panel
 from monitoring.admin.clients import Finding, findings
 from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
@@ -72,11 +74,8 @@ from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
 GROUP_LIST_WIDTH = 576
-MEMBERS_WIDTHS = {"held": 720, "threads": 660}
-"""Below this width of the table of members a column is left out."""
 MEMBERS_AGAIN_MS = 10_000
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
-FINDINGS_SHOWN = 4
 
 
 class ConsumersView(PageView):
@@ -123,16 +122,13 @@ class ConsumersView(PageView):
         self.members: ColumnTableModel[MemberRow] = ColumnTableModel(
             member_columns(context.times), lambda row: row.client_id, parent=self
         )
-        self.member_grid = DataGrid(self.members, theme)
-        self.member_notice = Notice(theme)
-        self.member_notice.set("")
+        self._member_tab = LazyTab(self._make_members)
         self.subscriptions: ColumnTableModel[SubscriptionRow] = ColumnTableModel(
             subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
         )
-        self.subscription_grid = DataGrid(self.subscriptions, theme)
+        self._subscription_tab = LazyTab(self._make_subscriptions)
         self._members_known = ListRead(context.times)
         self._heat = LaterPart(self._make_heat)
-        self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
         self._ownership = LazyTab(lambda: OwnershipPanel(context))
         self._offsets = LazyTab(self._make_offsets)
         self._settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
@@ -228,8 +224,8 @@ class ConsumersView(PageView):
         self.disagreement.set("")
         pages = (
             self._lag_page(),
-            in_panel(self.member_grid, above=self.member_notice),
-            self._subscription_page(),
+            self._member_tab,
+            self._subscription_tab,
             self._ownership,
             self._offsets,
             self._settings,
@@ -283,18 +279,57 @@ class ConsumersView(PageView):
         made.undo_wanted.connect(lambda snapshot: self.dialogs.undo(self.group_grid.selected_row, snapshot))
         return made
 
-    def _subscription_page(self) -> QWidget:
-        page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
-        for notice in self.findings:
-            notice.set("")
-            lines.addWidget(notice)
-        table = Panel(flush=True)
-        table.content.addWidget(self.subscription_grid)
-        lines.addWidget(table, 1)
-        return page
+    @property
+    def member_grid(self) -> DataGrid[MemberRow]:
+        """The table of the clients."""
+        return self._member_tab.widget.grid
+
+    @property
+    def subscription_grid(self) -> DataGrid[SubscriptionRow]:
+        """The table of what they subscribe."""
+        return self._subscription_tab.widget.grid
+
+    @property
+    def member_notice(self) -> Notice:
+        """What brokers did not tell of the clients."""
+        return self._member_tab.widget.notice
+
+    @property
+    def findings(self) -> list[Notice]:
+        """What is wrong with the subscriptions."""
+        return self._subscription_tab.widget.findings
+
+    def _make_members(self) -> MembersPanel:
+        made = MembersPanel(self.members, self.context.theme)
+        made.grid.menu_asked.connect(self._open_member_menu)
+        made.grid.activated.connect(lambda row: self.dialogs.client(self._shown_group, row))
+        if self._member_list is not None:
+            made.notice.set(broker_text(self._member_list.notice))
+        self._show_known_in(made.grid)
+        return made
+
+    def _make_subscriptions(self) -> SubscriptionsPanel:
+        made = SubscriptionsPanel(self.subscriptions, self.context.theme)
+        made.show_findings(self._findings)
+        self._show_known_in(made.grid)
+        return made
+
+    def _show_known_in(self, grid: DataGrid[Any]) -> None:
+        """Say in a table of clients that was made just now what is known of them."""
+        grid.set_empty(self._nobody(self.group_grid.selected_row))
+        if self._shown_group:
+            self._show_members_read(grid)
+
+    @property
+    def _client_grids(self) -> list[DataGrid[Any]]:
+        """Tables of clients, as far as they were looked at."""
+        return [tab.grid for tab in (self._member_tab.made, self._subscription_tab.made) if tab is not None]
+
+    def _tab_chosen(self) -> None:
+        tab = self.tabs.currentWidget()
+        if tab is self._member_tab or tab is self._subscription_tab:
+            tab.make()
+        self._show_group()
 
     def _connect(self) -> None:
         self.search.searched.connect(self._filter)
@@ -302,11 +337,9 @@ class ConsumersView(PageView):
         self.group_grid.menu_asked.connect(self._open_group_menu)
         self.position_grid.activated.connect(self._open_position)
         self.position_grid.menu_asked.connect(self._open_position_menu)
-        self.member_grid.menu_asked.connect(self._open_member_menu)
-        self.member_grid.activated.connect(lambda row: self.dialogs.client(self._shown_group, row))
         self.versions.changed.connect(self.groups.all_texts_changed)
         self.clients.arrived.connect(self._clients_told)
-        self.tabs.currentChanged.connect(lambda _tab: self._show_group())
+        self.tabs.currentChanged.connect(lambda _tab: self._tab_chosen())
         self.lag.zoomed.connect(self._show_group)
         self.favourites.changed.connect(self._favourites_changed)
         keep = QShortcut(QKeySequence("Ctrl+D"), self.group_grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -351,7 +384,7 @@ class ConsumersView(PageView):
         state = self._state
         if changed:
             self._member_list = None
-            self.member_notice.set("")
+            self._say_missing("")
             self._findings = []
             self._members_known.begin()
             self.members.set_rows([])
@@ -402,27 +435,31 @@ class ConsumersView(PageView):
         is_other = self._asked_members is None or self._asked_members[:3] != wanted[:3]
         self._asked_members = wanted
         if is_other and not self._members_known.is_failed:
-            for grid in (self.member_grid, self.subscription_grid):
+            for grid in self._client_grids:
                 grid.set_loading(True)
         self._member_query.ask(self.context.source.list_members(group.name), self._members_read, self._members_failed)
 
     def _members_read(self, members: Members) -> None:
         self._members_known.answered()
-        self._show_members_read()
+        self._show_members_read(*self._client_grids)
         self._member_list = members
-        self.member_notice.set(broker_text(members.notice))
+        self._say_missing(members.notice)
         self._show_members()
         self._show_header()
 
     def _members_failed(self, error: OrbitError) -> None:
         self._member_list = None
         self._members_known.refused(error)
-        self._show_members_read()
+        self._show_members_read(*self._client_grids)
         self._show_header()
 
-    def _show_members_read(self) -> None:
+    def _say_missing(self, notice: str) -> None:
+        if self._member_tab.made is not None:
+            self._member_tab.made.notice.set(broker_text(notice))
+
+    def _show_members_read(self, *grids: DataGrid[Any]) -> None:
         text = tr("The clients of {group} were not read.", group=self._shown_group)
-        for grid in (self.member_grid, self.subscription_grid):
+        for grid in grids:
             self._members_known.show_in(grid, text, self.refresh)
 
     def _show_members(self) -> None:
@@ -432,9 +469,8 @@ class ConsumersView(PageView):
         self.clients.show(self._shown_group, self._member_list.client_id, now_ms)
         rows = member_rows(self._member_list, self.positions.rows, now_ms, self.clients.infos, self.clients.faults)
         self.members.set_rows(rows)
-        # What a client holds is in its dialog too; its id needs the room more.
-        width = self.member_grid.width()
-        self.member_grid.set_hidden({key for key, least in MEMBERS_WIDTHS.items() if width < least})
+        if self._member_tab.made is not None:
+            self._member_tab.made.fit()
         self.subscriptions.set_rows(subscription_rows(rows))
 
     def _clients_told(self) -> None:
@@ -449,12 +485,10 @@ class ConsumersView(PageView):
         self._show_header()
 
     def _show_disagreement(self) -> None:
-        words = [finding_words(finding) for finding in self._findings]
-        title, text = words[0] if words else ("", "")
+        title, text = finding_words(self._findings[0]) if self._findings else ("", "")
         self.disagreement.set(f"{self._shown_group}: {title}" if title else "", text)
-        said = words[:FINDINGS_SHOWN] + [("", "")] * (FINDINGS_SHOWN - len(words))
-        for notice, one in zip(self.findings, said, strict=True):
-            notice.set(*one)
+        if self._subscription_tab.made is not None:
+            self._subscription_tab.made.show_findings(self._findings)
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
 
@@ -480,10 +514,13 @@ class ConsumersView(PageView):
 
     def _say_empty(self, group: GroupRow | None) -> None:
         nobody = tr("No group is selected.")
-        offline = nobody if group is None else tr("No client of this group is online.")
         self.position_grid.set_empty(nobody if group is None else tr("This group has no position in any queue yet."))
-        self.member_grid.set_empty(offline)
-        self.subscription_grid.set_empty(offline)
+        for grid in self._client_grids:
+            grid.set_empty(self._nobody(group))
+
+    @staticmethod
+    def _nobody(group: GroupRow | None) -> str:
+        return tr("No group is selected.") if group is None else tr("No client of this group is online.")
 
     @staticmethod
     def _count(group: GroupRow | None) -> int:
@@ -512,7 +549,9 @@ class ConsumersView(PageView):
         self.dialogs.reset(self.group_grid.selected_row)
 
     def _stacks_clicked(self) -> None:
-        member = self.member_grid.selected_row or next(iter(self.members.rows), None)
+        looked_at = self._member_tab.made
+        chosen = looked_at.grid.selected_row if looked_at is not None else None
+        member = chosen or next(iter(self.members.rows), None)
         if member is not None:
             self.dialogs.client(self._shown_group, member)
 

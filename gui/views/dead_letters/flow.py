@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -22,9 +23,10 @@ from gui.views.dead_letters.resend import resend_dialog
 from gui.views.dead_letters.resend_side import ResendSide
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageContext
+from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.step_bar import StepBar
-from monitoring.dead_letters import CONSUMED, HANDLED, RESENT
-from monitoring.resending import ResendOutcome
+from monitoring.dead_letters import CONSUMED, HANDLED, RESENT, DeadLetter
+from monitoring.resending import ResendOrder, ResendOutcome
 
 INSPECT, EDIT, RESEND, VERIFY, CLOSE = STEPS = ("inspect", "edit", "resend", "verify", "close")
 STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verify", CLOSE: "Close cases"}
@@ -55,53 +57,84 @@ class LetterFlow(QObject):
         theme = context.theme
         self.bar = StepBar(theme, STEPS)
         self.inspect = LetterSide(theme, context.times, lambda: read_only_reason(context.source))
-        self.edit = EditSide(theme)
-        self.resend = ResendSide(context.source, theme)
-        self.verify = VerifySide(theme, context.times)
-        self.close = CloseSide(theme)
+        # Who only looks needs no other step: together they take as long to make as the rest of the page.
+        self._edit, self._resend = LazyTab(self._make_edit), LazyTab(self._make_resend)
+        self._verify, self._close = LazyTab(self._make_verify), LazyTab(self._make_close)
         self.sides: dict[str, QWidget] = dict(
-            zip(STEPS, (self.inspect, self.edit, self.resend, self.verify, self.close), strict=True)
+            zip(STEPS, (self.inspect, self._edit, self._resend, self._verify, self._close), strict=True)
         )
         for side in self.sides.values():
             side.setMinimumWidth(SIDE_WIDTH)
-        self._connect()
+        self.bar.chosen.connect(self._chosen_in_bar)
+        self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
+
+    @property
+    def edit(self) -> EditSide:
+        """The second step, made when it is first asked for, as those below."""
+        return self._edit.widget
+
+    @property
+    def resend(self) -> ResendSide:
+        """The third step."""
+        return self._resend.widget
+
+    @property
+    def verify(self) -> VerifySide:
+        """The fourth step."""
+        return self._verify.widget
+
+    @property
+    def close(self) -> CloseSide:
+        """The fifth step."""
+        return self._close.widget
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_rows(self, rows: Sequence[LetterRow], dead: int) -> None:
         """Know the dead letters of the group, and how many it has in all."""
         self._rows, self._dead = list(rows), dead
-        self.verify.show_rows(self._rows)
-        self.close.show_rows(self._rows)
+        for side in (self._verify.made, self._close.made):
+            if side is not None:
+                side.show_rows(self._rows)
         self._show_steps()
 
     def show_chosen(self, rows: Sequence[LetterRow]) -> None:
         """Know which of them are selected."""
         self._chosen = list(rows)
-        letters = [one.letter for one in self._chosen]
-        handled = sum(one.note.mark in (RESENT, HANDLED) for one in self._chosen)
-        self.edit.show_letters(letters)
-        self.resend.show_letters(letters, handled)
+        if self._edit.made is not None:
+            self._edit.made.show_letters(self._letters)
+        if self._resend.made is not None:
+            self._show_chosen_in(self._resend.made)
         self._show_steps()
+
+    @property
+    def _letters(self) -> list[DeadLetter]:
+        return [one.letter for one in self._chosen]
+
+    def _show_chosen_in(self, resend: ResendSide) -> None:
+        handled = sum(one.note.mark in (RESENT, HANDLED) for one in self._chosen)
+        resend.show_letters(self._letters, handled)
 
     def go_to(self, step: str) -> None:
         """Show a step."""
         self.bar.choose(step)
-        self.step_chosen.emit(step)
+        self._chosen_in_bar(step)
 
     def begin(self) -> None:
         """Another group is looked at: nothing is edited, and nothing was sent by the last resend."""
-        self.edit.clear()
-        self.verify.show_outcome(ResendOutcome())
+        if self._edit.made is not None:
+            self._edit.made.clear()
+        if self._verify.made is not None:
+            self._verify.made.show_outcome(ResendOutcome())
         if self.bar.current != INSPECT:
             self.go_to(INSPECT)
 
     def ask_resend(self, count: int = 0) -> ActionDialog | None:
         """Ask whether the chosen letters, or so many of them from the first on, are to be sent again as it is entered."""
-        letters = [one.letter for one in self._chosen][: count or None]
+        letters = self._letters[: count or None]
         if not letters:
             return None
-        if self.edit.fault:
+        if self._edit.made is not None and self._edit.made.fault:
             self.go_to(EDIT)
             return None
         context = self._context
@@ -116,24 +149,50 @@ class LetterFlow(QObject):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        for side in (self.inspect, self.edit, self.resend, self.verify, self.close):
-            side.retranslate()
+        for side in (self.inspect, self._edit.made, self._resend.made, self._verify.made, self._close.made):
+            if side is not None:
+                side.retranslate()
         self._show_steps()
 
     # ---- steps ---------------------------------------------------------------------------------------------------------
 
-    def _connect(self) -> None:
-        self.bar.chosen.connect(self.step_chosen)
-        self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
-        self.edit.changed.connect(self._edited)
-        self.edit.next_wanted.connect(lambda: self.go_to(RESEND))
-        self.resend.send_wanted.connect(self.ask_resend)
-        self.verify.next_wanted.connect(lambda: self.go_to(CLOSE))
-        self.verify.receipt_wanted.connect(self._ask_file)
-        self.close.marked.connect(self._notes.mark)
+    def _make_edit(self) -> EditSide:
+        made = EditSide(self._context.theme)
+        made.show_letters(self._letters)
+        made.changed.connect(self._edited)
+        made.next_wanted.connect(lambda: self.go_to(RESEND))
+        return made
+
+    def _make_resend(self) -> ResendSide:
+        made = ResendSide(self._context.source, self._context.theme)
+        self._show_chosen_in(made)
+        if self._edit.made is not None:
+            made.show_edit(self._edit.made.patch, self._edit.made.kept)
+        made.send_wanted.connect(self.ask_resend)
+        return made
+
+    def _make_verify(self) -> VerifySide:
+        made = VerifySide(self._context.theme, self._context.times)
+        made.show_rows(self._rows)
+        made.next_wanted.connect(lambda: self.go_to(CLOSE))
+        made.receipt_wanted.connect(self._ask_file)
+        return made
+
+    def _make_close(self) -> CloseSide:
+        made = CloseSide(self._context.theme)
+        made.show_rows(self._rows)
+        made.marked.connect(self._notes.mark)
+        return made
+
+    def _chosen_in_bar(self, step: str) -> None:
+        side = self.sides[step]
+        if isinstance(side, LazyTab):
+            side.make()
+        self.step_chosen.emit(step)
 
     def _edited(self) -> None:
-        self.resend.show_edit(self.edit.patch, self.edit.kept)
+        if self._resend.made is not None:
+            self._resend.made.show_edit(self.edit.patch, self.edit.kept)
         self._show_steps()
 
     def _resent(self, outcome: ResendOutcome) -> None:
@@ -149,7 +208,7 @@ class LetterFlow(QObject):
     def _show_steps(self) -> None:
         sent, chosen = resent_rows(self._rows), len(self._chosen)
         consumed = sum(one.proof == CONSUMED for one in sent)
-        changes = self.resend.order.changes
+        changes = self._changes
         left = len(open_rows(self._rows))
         facts: dict[str, tuple[str, bool]] = {
             INSPECT: (tr("{count} dead", count=count_text(self._dead)), chosen > 0),
@@ -160,6 +219,12 @@ class LetterFlow(QObject):
         }
         for step, (fact, is_done) in facts.items():
             self.bar.show_step(step, tr(STEP_NAMES[step]), fact, is_done=is_done)
+
+    @property
+    def _changes(self) -> int:
+        """How many parts of each letter are to be others."""
+        edit = self._edit.made
+        return 0 if edit is None else replace(ResendOrder(), patch=edit.patch, keeps=edit.kept).changes
 
     # ---- the receipt ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import Members, OrbitError
@@ -163,6 +164,10 @@ class ResendSide(Panel):
             return tr("Bodies, keys, tags and properties as they are stored.")
         changed = sum(order.patch.changes(letter) for letter in self._letters)
         return tr("{count} bodies are edited; see the second step.", count=count_text(changed))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask_members()
 
     # ---- who would take them -------------------------------------------------------------------------------------------
 

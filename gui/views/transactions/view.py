@@ -45,6 +45,7 @@ from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
@@ -95,7 +96,7 @@ class TransactionsView(PageView):
         self.detail = TransactionDetail(context, self.dialogs.refusal)
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
-        self.atomic = AtomicPanel(context, self.dialogs)
+        self._atomic = LazyTab(self._make_atomic, margin_top=Size.GAP)
         self.tabs = Parts()
         self.grid.set_loading(True)
         self._build()
@@ -132,7 +133,8 @@ class TransactionsView(PageView):
         self._show_selected()
         self._show_board()
         self._show_texts()
-        self.atomic.state_changed(state)
+        if self._atomic.made is not None:
+            self._atomic.made.state_changed(state)
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:
@@ -145,7 +147,8 @@ class TransactionsView(PageView):
         if self._state is not None:
             self.strip_panel.show_counts(self._state.totals, self._counted, self._now_ms)
             self._show_selected()
-            self.atomic.read()
+            if self._atomic.made is not None:
+                self._atomic.made.read()
 
     def _read_rows(self) -> None:
         """Read the lists anew, also where nothing has changed in them."""
@@ -176,7 +179,8 @@ class TransactionsView(PageView):
         self.tabs.setTabText(0, tr("Half messages"))
         self.tabs.setTabText(1, tr("Atomic"))
         self.detail.retranslate()
-        self.atomic.retranslate()
+        if self._atomic.made is not None:
+            self._atomic.made.retranslate()
         self.rows.all_texts_changed()
         self._show_board()
         self._show_texts()
@@ -203,13 +207,25 @@ class TransactionsView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.board_panel)
         lines.addWidget(split, 1)
-        atomic = QWidget()
-        around = QVBoxLayout(atomic)
-        around.setContentsMargins(0, Size.GAP, 0, 0)
-        around.addWidget(self.atomic)
-        for widget in (page, atomic):
+        for widget in (page, self._atomic):
             self.tabs.addTab(widget, "")
+        self.tabs.currentChanged.connect(self._tab_chosen)
         self.content.addWidget(self.tabs, 1)
+
+    @property
+    def atomic(self) -> AtomicPanel:
+        """The other tab, made when it is first looked at."""
+        return self._atomic.widget
+
+    def _make_atomic(self) -> AtomicPanel:
+        made = AtomicPanel(self.context, self.dialogs)
+        if self._state is not None:
+            made.state_changed(self._state)
+        return made
+
+    def _tab_chosen(self, _tab: int) -> None:
+        if self.tabs.currentWidget() is self._atomic:
+            self._atomic.make()
 
     def _connect(self) -> None:
         self.board.chosen.connect(self._card_chosen)
