@@ -27,6 +27,21 @@ SEAM_MS = 2_000
 """The window's record begins that much later than the worker's at most without anything to ask for."""
 
 
+def goes_on(asked: tuple[int, int], from_ms: int, to_ms: int) -> bool:
+    """Whether a time range is one that was asked for, moved on: as long as it, or longer from the same begin on.
+
+    A record that is shorter than the chosen range begins where it began and gets longer with every figure: asked for again
+    each time, it would never be read where answers take longer than figures.
+
+    Args:
+        asked: From and to of the range that was asked for, ms since the epoch.
+        from_ms: Begin of the range that is wanted now.
+        to_ms: Its end.
+    """
+    asked_from_ms, asked_to_ms = asked
+    return to_ms - from_ms == asked_to_ms - asked_from_ms or (from_ms == asked_from_ms and to_ms > asked_to_ms)
+
+
 class HistoryLines(QObject):
     """Lines of one chart. Lives as long as its owner.
 
@@ -41,9 +56,8 @@ class HistoryLines(QObject):
         self._source = source
         self._history = history
         self._query: LatestQuery[Answer] = LatestQuery(self)
-        self._asked: tuple[tuple[str, ...], int] | None = None
-        self._asked_from_ms = 0
-        self._until_ms = 0
+        self._asked: tuple[tuple[str, ...], int, int] | None = None
+        """The series, and the time in ms from when to when."""
         self._older: dict[str, Line] = {}
 
     def lines(self, names: Sequence[str], from_ms: int, to_ms: int) -> dict[str, Line]:
@@ -73,16 +87,22 @@ class HistoryLines(QObject):
         return to_ms if first is None else min(first, to_ms)
 
     def _ask_if_needed(self, names: tuple[str, ...], from_ms: int, to_ms: int, begin_ms: int) -> None:
-        key = (names, to_ms - from_ms)
         if self._source.status is not SourceStatus.READY:
             return
         if self._asked is not None and self._asked[0] != names:
             self._older = {}
-        if self._asked == key and self._asked_from_ms <= from_ms and begin_ms <= self._until_ms:
+        if self._asked is not None and self._asked[0] == names and self._has(from_ms, to_ms, begin_ms):
             return
-        self._asked, self._asked_from_ms, self._until_ms = key, from_ms, to_ms
+        self._asked = (names, from_ms, to_ms)
         query = ReadHistory(list(names), from_ms, to_ms + 1, POINTS_MAX // 2)
         self._query.ask(self._source.read_history(query), self._take, self._failed)
+
+    def _has(self, from_ms: int, to_ms: int, begin_ms: int) -> bool:
+        """Whether what was asked for begins early enough, reaches to the window's own record and is as fine as it must be."""
+        assert self._asked is not None
+        _names, asked_from_ms, asked_to_ms = self._asked
+        reaches = asked_from_ms <= from_ms and begin_ms <= asked_to_ms
+        return reaches and goes_on((asked_from_ms, asked_to_ms), from_ms, to_ms)
 
     def _take(self, answer: Answer) -> None:
         assert self._asked is not None
@@ -93,7 +113,6 @@ class HistoryLines(QObject):
     def _failed(self, _error: OrbitError) -> None:
         """Leave the chart with what the window knows itself; asked again when the range or the record moves on."""
         self._asked = None
-        self._until_ms = 0
 
 
 class EventMarks(QObject):
@@ -115,22 +134,27 @@ class EventMarks(QObject):
         self._source = source
         self._kinds = list(kinds)
         self._query: LatestQuery[EventPage] = LatestQuery(self)
-        self._asked: tuple[str, int] | None = None
-        self._asked_ms = 0
+        self._asked: tuple[str, int, int] | None = None
+        """The subject, and the time in ms from when to when."""
         self._events: list[tuple[int, str, str]] = []
 
     def events(self, from_ms: int, to_ms: int, subject: str = "") -> list[tuple[int, str, str]]:
         """Time in ms, kind and text of the events of a range, oldest first; those not known yet come with `arrived`."""
-        key = (subject, to_ms - from_ms)
         if self._asked is not None and self._asked[0] != subject:
             self._events = []
-        due = self._asked != key or not 0 <= to_ms - self._asked_ms < EVENTS_STEP_MS
-        if due and self._source.status is SourceStatus.READY:
-            self._asked, self._asked_ms = key, to_ms
+        if self._source.status is SourceStatus.READY and not self._are_known(subject, from_ms, to_ms):
+            self._asked = (subject, from_ms, to_ms)
             # A group's chart shows restarts too, which have no subject: the rest is left out here.
             query = ReadEvents(from_ms, to_ms + 1, EVENTS_MAX, self._kinds)
             self._query.ask(self._source.read_events(query), self._take, self._failed)
         return [event for event in self._events if from_ms <= event[0] <= to_ms]
+
+    def _are_known(self, subject: str, from_ms: int, to_ms: int) -> bool:
+        """Whether they were asked for a short while ago at most; a later begin needs no other question."""
+        if self._asked is None:
+            return False
+        asked_subject, asked_from_ms, asked_to_ms = self._asked
+        return subject == asked_subject and asked_from_ms <= from_ms and 0 <= to_ms - asked_to_ms < EVENTS_STEP_MS
 
     def _take(self, page: EventPage) -> None:
         assert self._asked is not None

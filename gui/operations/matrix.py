@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import HistoryLines, OrbitError, ReadHistory
 from gui.error_words import error_text
 from gui.models.matrix import NO_MATRIX, matrix_of
+from gui.operations.history import goes_on
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource, SourceStatus
 
@@ -65,11 +66,11 @@ class HistoryMatrix(QObject):
     def _is_fresh(self, from_ms: int, to_ms: int) -> bool:
         if self._asked is None:
             return False
-        length, asked_length = to_ms - from_ms, self._asked[2] - self._asked[1]
-        moved = abs(to_ms - self._asked[2])
+        _names, asked_from_ms, asked_to_ms = self._asked
+        moved = abs(to_ms - asked_to_ms)
         # A busy broker may take longer to answer than the grid stays fresh: asking again would never let it.
-        is_new = self._query.waiting or moved < max(REFRESH_MIN_MS, length // REFRESH_PARTS)
-        return length == asked_length and is_new
+        is_new = self._query.waiting or moved < max(REFRESH_MIN_MS, (to_ms - from_ms) // REFRESH_PARTS)
+        return is_new and goes_on((asked_from_ms, asked_to_ms), from_ms, to_ms)
 
     def _take(self, lines: HistoryLines) -> None:
         assert self._asked is not None

@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 
 from broker_core.api import EventPage, OrbitError, Ownership, ReadEvents, ReadOwnership
 from gui.models.consumers import own_first
+from gui.operations.history import goes_on
 from gui.operations.queries import LatestQuery
 from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipStrip, rows_of
 from gui.text import tr
@@ -47,8 +48,8 @@ class OwnershipHistory(Panel):
         self._context = context
         self.group = ""
         self.rebalances: list[Rebalance] = []
-        self._asked: tuple[str, int] | None = None
-        self._asked_ms = 0
+        self._asked: tuple[int, int] | None = None
+        """From and to of what was asked for of the group, ms since the epoch."""
         self._span = (0, 0)
         self._query: LatestQuery[Ownership] = LatestQuery(self)
         self._events_query: LatestQuery[EventPage] = LatestQuery(self)
@@ -65,12 +66,14 @@ class OwnershipHistory(Panel):
         self._is_told = is_told
         if group != self.group:
             self.forget(group)
-        key = (group, to_ms - from_ms)
-        is_due = key != self._asked or not 0 <= to_ms - self._asked_ms < REFRESH_MS
-        if not group or not is_due or self._context.source.status is not SourceStatus.READY:
+        if not group or self._is_fresh(from_ms, to_ms) or self._context.source.status is not SourceStatus.READY:
             return
-        self._asked, self._asked_ms, self._span = key, to_ms, (max(0, from_ms), to_ms)
+        self._asked, self._span = (from_ms, to_ms), (max(0, from_ms), to_ms)
         self._read()
+
+    def _is_fresh(self, from_ms: int, to_ms: int) -> bool:
+        asked = self._asked
+        return asked is not None and 0 <= to_ms - asked[1] < REFRESH_MS and goes_on(asked, from_ms, to_ms)
 
     def _read(self) -> None:
         source, (from_ms, to_ms) = self._context.source, self._span

@@ -138,6 +138,18 @@ def test_owners_are_a_strip_with_the_rebalances(make_view):
     assert "payment-settle" in rebalance.text
 
 
+def test_owners_of_a_record_that_gets_longer_are_not_asked_for_with_every_figure(make_view):
+    source = FakeSource()
+    panel = make_view(source).ownership
+    source.asked.clear()
+    for second in range(5):
+        panel.show_group("payment-settle", TAKEN_MS - 60_000, TAKEN_MS + second * 1_000)
+    assert [name for name, _ in source.asked].count("read_ownership") == 1
+    panel.show_group("payment-settle", TAKEN_MS - 60_000, TAKEN_MS + 5_000)
+    panel.show_group("payment-settle", TAKEN_MS - 50_000, TAKEN_MS + 5_000)
+    assert [name for name, _ in source.asked].count("read_ownership") == 3
+
+
 def test_owners_that_were_not_read_say_why(make_view):
     source = FakeSource()
     view = make_view(source)

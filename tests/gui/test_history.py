@@ -108,6 +108,21 @@ def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(ow
     assert len(asked(source)) == 3
 
 
+def test_a_record_that_gets_longer_is_waited_for_and_not_asked_for_with_every_figure(owner):
+    source = Source()
+    source.hold = True
+    lines = HistoryLines(source, recorded(61), owner)
+    began_ms = NOW_MS - 10 * 60_000
+    for second in range(30):
+        lines.lines([NAME], began_ms, NOW_MS + second * 1_000)
+    assert len(asked(source)) == 1
+    source.held[0].release()
+    x, _y = lines.lines([NAME], began_ms, NOW_MS + 30_000)[NAME]
+    assert x[0] == began_ms / 1_000
+    lines.lines([NAME], began_ms, NOW_MS - 5 * 60_000)
+    assert len(asked(source)) == 2, "a part of it is shown finer"
+
+
 def test_other_series_do_not_show_the_old_ones(owner):
     source = Source()
     lines = HistoryLines(source, recorded(61), owner)
@@ -162,6 +177,16 @@ def test_events_are_asked_for_again_after_a_while(owner):
     for to_ms in (NOW_MS, NOW_MS + 9_000, NOW_MS + 11_000):
         marks.events(to_ms - 60_000, to_ms)
     assert len(source.asked) == 2
+
+
+def test_events_of_a_record_that_gets_longer_are_not_asked_for_with_every_figure(owner):
+    source = EventSource()
+    marks = marks_of(source, owner)
+    for second in range(9):
+        marks.events(NOW_MS - 60_000, NOW_MS + second * 1_000)
+    assert len(source.asked) == 1
+    marks.events(NOW_MS - 61_000, NOW_MS + 9_000)
+    assert len(source.asked) == 2, "an earlier begin was not asked for"
 
 
 def test_close_events_are_one_mark_and_many_have_no_words():

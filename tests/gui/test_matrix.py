@@ -65,6 +65,19 @@ def test_a_slow_answer_is_waited_for_instead_of_asked_for_again(qapp):
     owner.deleteLater()
 
 
+def test_a_grid_of_a_record_that_gets_longer_is_not_asked_for_with_every_figure(qapp):
+    source, owner = FakeSource(), QObject()
+    source.hold = True
+    grid = HistoryMatrix(source, owner)
+    for second in range(30):
+        grid.show(["a:b.c"], TAKEN_MS - 60_000, TAKEN_MS + second * 1_000)
+    assert (len(source.asked), grid.waiting) == (1, True)
+    source.held[0].release()
+    grid.show(["a:b.c"], TAKEN_MS - 60_000, TAKEN_MS + 30_000)
+    assert len(source.asked) == 2
+    owner.deleteLater()
+
+
 def test_a_grid_that_was_not_read_is_empty_and_says_why(qapp):
     source, owner = FakeSource(), QObject()
     source.fail_with = RemoteError("no history is kept", code=1)
