@@ -6,6 +6,7 @@ here is how one talks to it.
 
 from __future__ import annotations
 
+from broker_core.client.unanswered import may_be_stored
 from broker_core.errors import (
     AccountRefusedError,
     BugError,
@@ -303,6 +304,7 @@ __all__ = [
     "first_topic_of_retry",
     "java_string_hash",
     "marks_of",
+    "may_be_stored",
     "parse_field",
     "parse_filter",
     "parse_object",

@@ -306,6 +306,7 @@ class ClientConfig:
         heartbeat_interval_ms: Between two heartbeats to every broker in use.
         send_timeout_ms: For one send with all its retries.
         send_retries: Further attempts after a failed send.
+        repeats_unanswered: Whether they also follow where no answer came, so that a message may be there twice.
         sends_in_flight_max: Sends of one producer that wait for their answer; further ones wait to be sent.
         compress_body_bytes: Bodies from this size on are compressed.
         message_bytes_max: Largest body accepted for sending, before compression.
@@ -341,6 +342,7 @@ class ClientConfig:
     heartbeat_interval_ms: int = 30_000
     send_timeout_ms: int = 3_000
     send_retries: int = 2
+    repeats_unanswered: bool = True
     sends_in_flight_max: int = 1_024
     compress_body_bytes: int = 4_096
     message_bytes_max: int = 4 * 1024 * 1024

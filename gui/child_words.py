@@ -163,6 +163,7 @@ _FORMS: tuple[str, ...] = (
     "{count} bodies could not be decompressed and were searched as they are stored",
     "the store could not be read further: {reason}",
     "{count} sent again, {left_count} not: {reason}",
+    "{count} sent again, {doubtful_count} without an answer may be there, {left_count} not: {reason}",
     "{count} of {all_count} were done before: {reason}",
     "no connection within {count} s",
     "Orbit made a mistake: {error}",

@@ -124,11 +124,13 @@ class ResendOutcome:
     Attributes:
         sent: Offset message ids of those that the broker stored.
         refused: Likewise of those that it did not, and why.
+        doubtful: Likewise of those that no answer came for, and why: they may be stored.
         left: Likewise of those that were not tried, as it ended before.
     """
 
     sent: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
+    doubtful: tuple[tuple[str, str], ...] = ()
     left: tuple[str, ...] = ()
 
 

@@ -21,6 +21,7 @@ from broker_core.client.message import Message, RawMessage, SendResult, SendStat
 from broker_core.client.names import check_group
 from broker_core.client.request_reply import Requests
 from broker_core.client.route import Route
+from broker_core.client.unanswered import may_be_stored
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
@@ -276,11 +277,16 @@ class Producer(OpenedClient):
                 if not elsewhere or attempt == attempts_max or loop.time() >= deadline - _LAST_ATTEMPT_SECONDS:
                     return result
             except (RemoteError, NetworkError) as error:
-                refused = isinstance(error, RemoteError) and error.context.get("code") not in RETRYABLE_SEND_CODES
-                if refused or attempt == attempts_max or loop.time() >= deadline - _LAST_ATTEMPT_SECONDS:
+                if not self._is_repeated(error) or attempt == attempts_max or loop.time() >= deadline - _LAST_ATTEMPT_SECONDS:
                     raise
                 logger.info("send to %s is repeated: %s", sending.topic, error)
         raise AssertionError("the loop returns or raises")
+
+    def _is_repeated(self, error: RemoteError | NetworkError) -> bool:
+        """Whether another attempt may follow this failure."""
+        if isinstance(error, RemoteError) and error.context.get("code") not in RETRYABLE_SEND_CODES:
+            return False
+        return self._config.repeats_unanswered or not may_be_stored(error)
 
     async def _attempt(self, sending: _Sending, attempt: int, deadline: float) -> SendResult:
         route = await self._route(sending.topic)

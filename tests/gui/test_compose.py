@@ -14,7 +14,7 @@ from PySide6.QtCore import QSettings, QThreadPool
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit
 
-from broker_core.api import ListTransactions, Members, MessagePage, RemoteError, SendReceipt
+from broker_core.api import ConnectionLostError, ListTransactions, Members, MessagePage, RemoteError, SendReceipt
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.compose_history import (
@@ -339,6 +339,17 @@ def test_a_burst_that_is_refused_says_why(compose, source):
     assert dialog.error.text().startswith("The message was not sent: This is not permitted (16).")
     assert dialog.error.text().endswith("the topic is read-only")
     assert dialog.burst is None
+
+
+def test_what_no_answer_came_for_is_not_called_unsent(compose, source):
+    dialog = compose()
+    source.fail_with = ConnectionLostError("the connection to h:1 ended (closed by the peer)")
+    dialog.send_button.click()
+    assert dialog.error.text().startswith("The message may be stored: ")
+    dialog.options.count.setValue(5)
+    dialog.send_button.click()
+    assert dialog.receipt.text() == "0 of 5 stored · 1 may be stored"
+    assert dialog.error.text().startswith("The message may be stored: ")
 
 
 def test_the_message_is_copied_as_a_program(compose):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 
-from broker_core.api import Members, MessageDetail, RemoteError, SendMessage, SendReceipt
+from broker_core.api import ConnectionLostError, Members, MessageDetail, RemoteError, SendMessage, SendReceipt
 from gui.text import CatalogueTranslator, load_catalogue, tr
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
@@ -31,8 +33,11 @@ pytestmark = [
 class BodySource(DeadSource):
     """Dead letters with a fault in their bodies, but for every fifth, which has none."""
 
+    store_ms: int = TAKEN_MS
     refused: frozenset[int] = frozenset()
-    """Queue offsets whose resends the broker refuses."""
+    """Numbers of the sends that the broker refuses."""
+    unanswered: frozenset[int] = frozenset()
+    """Numbers of the sends that the broker ends before it answers."""
 
     def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
         answer = super().read_message(physical_offset)
@@ -49,7 +54,9 @@ class BodySource(DeadSource):
         number = len(sends(self)) - 1
         if number in self.refused:
             return FakePending(error=RemoteError("the broker is full"))
-        return FakePending(SendReceipt(f"id-{number}", 0, 900_000 + number, TAKEN_MS))
+        if number in self.unanswered:
+            return FakePending(error=ConnectionLostError("the connection to h:1 ended (closed by the peer)"))
+        return FakePending(SendReceipt(f"id-{number}", 0, 900_000 + number, self.store_ms))
 
 
 @pytest.fixture
@@ -212,6 +219,46 @@ def test_failures_in_a_row_end_it_and_the_receipt_tells_of_each(view, flow, qtbo
     assert outcomes.count("not tried") == 2
     assert len(lines) == 5
     assert {line[9] for line in lines if line[8] == "not sent"} == {"the broker is full"}
+
+
+def test_what_no_answer_came_for_is_not_called_unsent(view, flow, qtbot, source, tmp_path):
+    source.unanswered, source.refused = frozenset({1}), frozenset({2})
+    select(view, 1, 2, 3, 4)
+    flow.resend.failures.setValue(2)
+    dialog = flow.ask_resend()
+    dialog.go.click()
+    qtbot.waitUntil(lambda: "1 sent again, 1 without an answer may be there, 2 not: the broker is full" in dialog.error.text)
+    dialog.cancel.click()
+    flow.go_to(VERIFY)
+    told = flow.verify.failures.text
+    assert told.startswith("2 were not sent again · 1 possibly sent again ")
+    assert "the broker is full (1)" in told
+    assert "the connection to h:1 ended (closed by the peer) (1)" in told
+    assert "Look for their copies before you send them once more" in told
+    path = tmp_path / "receipt.csv"
+    flow.write_receipt(path)
+    qtbot.waitUntil(path.exists)
+    _head, *lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    outcomes = sorted((line[8], line[9]) for line in lines if line[6] == "")
+    assert outcomes == [
+        ("no answer, may be there", "the connection to h:1 ended (closed by the peer)"),
+        ("not sent", "the broker is full"),
+        ("not tried", ""),
+    ]
+
+
+def test_a_cluster_that_tells_no_store_time_gives_the_resend_the_time_of_this_computer(view, flow, qtbot, source, tmp_path):
+    source.store_ms = -1
+    select(view, 3)
+    before_ms = time.time_ns() // 1_000_000
+    send_all(flow, qtbot, source, 1)
+    assert before_ms <= letter(view, 3).note.at_ms <= time.time_ns() // 1_000_000
+    path = tmp_path / "receipt.csv"
+    flow.write_receipt(path)
+    qtbot.waitUntil(path.exists)
+    (line,) = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))[1:]
+    sent_at = datetime.fromisoformat(line[4])
+    assert round(sent_at.timestamp() * 1_000) == letter(view, 3).note.at_ms
 
 
 def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):

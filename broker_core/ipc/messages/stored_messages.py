@@ -176,6 +176,8 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class SendReceipt:
+    """Where a message is that was sent; the store time is -1 where the broker does not tell it."""
+
     offset_message_id: str
     queue_id: int
     queue_offset: int

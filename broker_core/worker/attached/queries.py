@@ -13,6 +13,7 @@ from typing import Any
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
+from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
 from broker_core.filter.rejection import Wanted
 from broker_core.ipc.acting import acts, refusal
@@ -258,7 +259,9 @@ class ClusterQueries:
         return await asyncio.shield(task)
 
     async def _open_producer(self) -> Producer:
-        producer = Producer(self._link.name_servers, PRODUCER_GROUP, security=self._link.security)
+        # A person is told that no answer came; a copy that nobody asked for would come on top unseen.
+        once = ClientConfig(repeats_unanswered=False)
+        producer = Producer(self._link.name_servers, PRODUCER_GROUP, config=once, security=self._link.security)
         await producer.start()
         return producer
 

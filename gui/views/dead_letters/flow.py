@@ -196,13 +196,14 @@ class LetterFlow(QObject):
         self._show_steps()
 
     def _resent(self, outcome: ResendOutcome) -> None:
-        failed = len(outcome.refused) + len(outcome.left)
+        failed, doubtful = len(outcome.refused) + len(outcome.left), len(outcome.doubtful)
 
         def text() -> str:
-            sent = tr("{count} sent again", count=count_text(len(outcome.sent)))
-            return f"{sent}, {tr('{count} were not', count=count_text(failed))}" if failed else sent
+            parts = [tr("{count} sent again", count=count_text(len(outcome.sent)))]
+            parts += [tr("{count} possibly sent again", count=count_text(doubtful))] if doubtful else []
+            return ", ".join([*parts, *([tr("{count} were not", count=count_text(failed))] if failed else [])])
 
-        self._context.notify(text, state=State.WARNING if failed else State.HEALTHY)
+        self._context.notify(text, state=State.WARNING if failed or doubtful else State.HEALTHY)
         self.go_to(VERIFY)
 
     def _show_steps(self) -> None:

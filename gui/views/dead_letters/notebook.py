@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, QSettings, Signal
@@ -90,9 +91,11 @@ class NoteBook(QObject):
     def sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
         """Note that it was sent again, and where to."""
         self._take_in()
+        # Brokers elsewhere do not tell when they stored it.
+        at_ms = receipt.store_ms if receipt.store_ms >= 0 else time.time_ns() // 1_000_000
         self._notes.change(
             letter.offset_message_id, mark=RESENT, topic=topic, queue_id=receipt.queue_id,
-            queue_offset=receipt.queue_offset, at_ms=receipt.store_ms,
+            queue_offset=receipt.queue_offset, at_ms=at_ms,
         )  # fmt: skip
         self._keep()
 

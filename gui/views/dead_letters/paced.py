@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from broker_core.api import MessageDetail, OrbitError, RemoteError, SendReceipt
+from broker_core.api import MessageDetail, OrbitError, RemoteError, SendReceipt, may_be_stored
 from gui.turns import next_turn
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome, resent_message
@@ -55,9 +55,11 @@ class PacedResend(QObject):
         self._ended = ended
         self._clock = clock
         self._begun_s = 0.0
+        self._last_reason = ""
         self._tried = self._in_a_row = 0
         self._stored: list[str] = []
         self._refused: list[tuple[str, str]] = []
+        self._doubtful: list[tuple[str, str]] = []
         self._done: Done = _nobody
         self._failed: Callable[[OrbitError], None] = _nobody
         self._is_over = self._is_stopped = False
@@ -90,7 +92,7 @@ class PacedResend(QObject):
         letter = self._letters[self._tried]
         self._tried += 1
         pending = self._source.read_message(letter.physical_offset)
-        pending.then(lambda detail: self._send(letter, detail), lambda error: self._fail(letter, error))
+        pending.then(lambda detail: self._send(letter, detail), lambda error: self._fail(self._refused, letter, error))
 
     def _send(self, letter: DeadLetter, detail: MessageDetail) -> None:
         message = resent_message(detail, letter, self._order)
@@ -103,11 +105,12 @@ class PacedResend(QObject):
             self._later()
 
         pending: Pending[SendReceipt] = self._source.send_message(message)
-        pending.then(stored, lambda error: self._fail(letter, error))
+        pending.then(stored, lambda error: self._fail(self._doubtful if may_be_stored(error) else self._refused, letter, error))
 
-    def _fail(self, letter: DeadLetter, error: OrbitError) -> None:
+    def _fail(self, failures: list[tuple[str, str]], letter: DeadLetter, error: OrbitError) -> None:
         self._in_a_row += 1
-        self._refused.append((letter.offset_message_id, error.message))
+        self._last_reason = error.message
+        failures.append((letter.offset_message_id, error.message))
         self._later()
 
     @property
@@ -125,14 +128,17 @@ class PacedResend(QObject):
     def _end(self) -> None:
         self._is_over = True
         left = tuple(letter.offset_message_id for letter in self._letters[self._tried :])
-        outcome = ResendOutcome(tuple(self._stored), tuple(self._refused), left)
+        outcome = ResendOutcome(tuple(self._stored), tuple(self._refused), tuple(self._doubtful), left)
         self._ended(outcome)
         if self._in_a_row >= self._order.failures_max:
-            reason = self._refused[-1][1]
-            # As other errors in English: it is told anew where it is shown.
-            self._failed(RemoteError(f"{len(self._stored):,} sent again, {len(left) + len(self._refused):,} not: {reason}"))
+            self._failed(RemoteError(self._failure_text(len(left) + len(self._refused))))
         else:
             self._done(outcome)
+
+    def _failure_text(self, unsent: int) -> str:
+        """What failures left of it, as other errors in English: it is told anew where it is shown."""
+        doubt = f", {len(self._doubtful):,} without an answer may be there" if self._doubtful else ""
+        return f"{len(self._stored):,} sent again{doubt}, {unsent:,} not: {self._last_reason}"
 
 
 def _nobody(_told: object) -> None:

@@ -78,16 +78,19 @@ class VerifySide(Panel):
         self.model.set_rows(sent)
         self.summary.setText(summary_text(sent))
         self.summary.setVisible(bool(sent))
-        self.receipt_button.setEnabled(bool(sent or self._outcome.refused))
+        self.receipt_button.setEnabled(bool(sent or self._outcome.refused or self._outcome.doubtful))
 
     def show_outcome(self, outcome: ResendOutcome) -> None:
         """Say what the last resend did not do."""
         self._outcome = outcome
-        failed = len(outcome.refused) + len(outcome.left)
-        reasons = Counter(reason for _id, reason in outcome.refused).most_common(REASONS_SHOWN)
-        words = "\n".join(f"{broker_text(reason)} ({count_text(count)})" for reason, count in reasons)
-        title = tr("{count} were not sent again", count=count_text(failed)) if failed else ""
-        self.failures.set(title, words, State.CRITICAL)
+        failed, doubtful = len(outcome.refused) + len(outcome.left), len(outcome.doubtful)
+        reasons = Counter(reason for _id, reason in outcome.refused + outcome.doubtful).most_common(REASONS_SHOWN)
+        words = [f"{broker_text(reason)} ({count_text(count)})" for reason, count in reasons]
+        titles = [tr("{count} were not sent again", count=count_text(failed))] if failed else []
+        if doubtful:
+            titles.append(tr("{count} possibly sent again", count=count_text(doubtful)))
+            words.append(tr("Look for their copies before you send them once more: each carries the id of its dead letter."))
+        self.failures.set(" · ".join(titles), "\n".join(words), State.CRITICAL)
 
     @property
     def outcome(self) -> ResendOutcome:

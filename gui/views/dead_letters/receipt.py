@@ -20,7 +20,7 @@ def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
         rows: All dead letters of the group that are known.
         outcome: Of the last resend.
     """
-    refused, left = dict(outcome.refused), set(outcome.left)
+    refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(HEAD)
@@ -29,9 +29,16 @@ def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
         head = (message_id, one.letter.group, one.letter.origin_topic, one.letter.keys)
         if message_id in refused:
             lines.writerow((*head, "", "", "", "", "not sent", refused[message_id]))
+        elif message_id in doubtful:
+            lines.writerow((*head, "", "", "", "", "no answer, may be there", doubtful[message_id]))
         elif message_id in left:
             lines.writerow((*head, "", "", "", "", "not tried", ""))
         elif note.queue_offset >= 0:
-            at = datetime.fromtimestamp(note.at_ms / 1_000, UTC).isoformat(timespec="milliseconds")
+            at = _time_text(note.at_ms)
             lines.writerow((*head, at, note.topic, note.queue_id, note.queue_offset, one.proof or note.mark, ""))
     return text.getvalue().encode()
+
+
+def _time_text(at_ms: int) -> str:
+    """A time in UTC; empty where a note of before has none."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds") if at_ms >= 0 else ""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from broker_core.api import OrbitError, SendMessage, SendReceipt
+from broker_core.api import OrbitError, SendMessage, SendReceipt, may_be_stored
 from monitoring.sources.base import ClusterSource, Pending
 
 TURN_MS = 20
@@ -56,6 +56,8 @@ class Burst(QObject):
         self._asked = 0
         self._stored = 0
         self._unanswered = 0
+        self.doubtful = 0
+        """Messages that may be stored: they were sent, and no answer came that says what became of them."""
         self._error: OrbitError | None = None
         self._pending: list[Pending[SendReceipt]] = []
         self._is_stopped = False
@@ -112,6 +114,7 @@ class Burst(QObject):
 
     def _refused(self, error: OrbitError) -> None:
         self._unanswered -= 1
+        self.doubtful += may_be_stored(error)
         first = self._error is None
         self._error = self._error or error
         if first and not self._is_stopped:

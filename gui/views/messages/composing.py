@@ -13,7 +13,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
-from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
+from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt, may_be_stored
 from gui.connections import group_of_source
 from gui.error_words import error_text
 from gui.models.compose import DraftTemplate, in_its_queue
@@ -338,9 +338,12 @@ class Composing(_Widget):
 
     def _burst_over(self, topic: str, stored: int, count: int, error: OrbitError | None) -> None:
         assert self.burst is not None
+        doubtful = self.burst.doubtful
         self.burst.deleteLater()
         self.burst = None
         self._show_progress(stored, count)
+        if doubtful:
+            self.receipt.setText(f"{self.receipt.text()} · {tr('{count} may be stored', count=count_text(doubtful))}")
         self.progress.hide()
         self.cancel_button.setText(tr("Close"))
         if error is not None:
@@ -373,7 +376,8 @@ class Composing(_Widget):
         self.sent.emit(topic, receipt)
 
     def _refused(self, error: OrbitError) -> None:
-        self.error.setText(tr("The message was not sent: {reason}", reason=error_text(error)))
+        form = "The message may be stored: {reason}" if may_be_stored(error) else "The message was not sent: {reason}"
+        self.error.setText(tr(form, reason=error_text(error)))
         self.error.show()
         self._check()
 

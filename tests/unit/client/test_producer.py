@@ -5,8 +5,9 @@ import pytest
 
 from broker_core.client.message import Message, SendStatus
 from broker_core.client.producer import Producer
+from broker_core.client.unanswered import may_be_stored
 from broker_core.config import ClientConfig
-from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.errors import ConnectionLostError, NetworkError, RemoteError, UsageError
 from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue
@@ -197,6 +198,24 @@ def test_a_connection_that_breaks_in_a_send_is_replaced():
         assert (result.attempts, len(stored(peer))) == (2, 2)
 
     play(scenario)
+
+
+def test_one_that_repeats_nothing_unanswered_repeats_refusals_alone():
+    async def scenario(peer, producer):
+        peer.script[RequestCode.SEND_MESSAGE_V2] = [refuse(14), refuse(1)]
+        assert (await producer.send(Message("T", b"refused at first"))).attempts == 3
+
+        def hang_up(connection, command):
+            connection.abort("test")
+
+        peer.script[RequestCode.SEND_MESSAGE_V2] = [hang_up]
+        with pytest.raises(ConnectionLostError) as lost:
+            await producer.send(Message("T", b"unanswered"))
+        assert may_be_stored(lost.value)
+        assert len(peer.of_code(RequestCode.SEND_MESSAGE_V2)) == 4
+        assert [record.body for record in stored(peer)] == [b"refused at first"]
+
+    play(scenario, repeats_unanswered=False)
 
 
 def test_an_unknown_topic_is_sent_by_the_route_of_the_default_topic():

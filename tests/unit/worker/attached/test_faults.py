@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.errors import ConnectionLostError, NetworkError, RemoteError, UsageError
 from broker_core.ipc.schema import (
     AskBroker,
     BrowseQueue,
@@ -16,6 +16,7 @@ from broker_core.ipc.schema import (
     ListDelayed,
     ListMembers,
     ListTransactions,
+    SendMessage,
     StartSearch,
 )
 from broker_core.remoting.codes import RequestCode
@@ -223,6 +224,18 @@ def test_a_broker_that_restarts_during_a_search_is_read_to_the_end():
             fallen.answers = {int(RequestCode.PULL_MESSAGE): falls}
             found, hits = await searched(queries, 'topic = "orders"')
             assert (len(set(found)), len(found), not hits.reasons) == (800, 800, True)
+
+    asyncio.run(scenario())
+
+
+def test_a_send_without_an_answer_is_told_and_not_made_again():
+    async def scenario():
+        async with scene() as (cluster, _watched, queries):
+            for one in cluster.brokers:
+                one.answers = {int(RequestCode.SEND_MESSAGE_V2): lambda connection, _command: connection.abort("test")}
+            with pytest.raises(ConnectionLostError):
+                await queries.answer(SendMessage("orders", -1, b"once", {}))
+            assert sum(one.asked[RequestCode.SEND_MESSAGE_V2] for one in cluster.brokers) == 1
 
     asyncio.run(scenario())
 
