@@ -16,7 +16,7 @@ from pathlib import Path
 
 from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import OrbitError, StoreError, UsageError
+from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
 from broker_core.ipc.schema import WorkerMessage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.recording import folder_of, open_recording
@@ -36,7 +36,7 @@ def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = 
         find_saved: Reads saved connections.
 
     Returns:
-        0, or the error's code.
+        0, or the error's code; that of a connection where none was made in the time that was given.
     """
     arguments = _parser().parse_args(argv)
     start_logging(None)
@@ -77,23 +77,38 @@ async def _watch(access: ClusterAccess, folder: Path, seconds: float | None, ope
         await cluster.close()
         raise StoreError(recording.notice)
     try:
-        connecting = asyncio.create_task(cluster.connect_in_time(lambda reason: logger.warning("%s", reason)))
-        stopping = asyncio.create_task(stop.wait())
-        if seconds is not None:
-            loop.call_later(seconds, stop.set)
-        await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if connecting.done():
-            connecting.result()
+        timer = None if seconds is None else loop.call_later(seconds, stop.set)
+        reason = await _connect(cluster, stop)
+        if reason is None:
             brokers = ",".join(cluster.link.numbers.names)
             sys.stdout.write(f"watching name-server={name_servers} brokers={brokers} folder={folder}\n")
             sys.stdout.flush()
             cluster.sampling.start()
             await _record(cluster, recording.history, stop)
-        connecting.cancel()
+        elif timer is not None and timer.when() <= loop.time():
+            raise NetworkError(f"nothing was recorded in {seconds:g} s: {reason}", address=name_servers)
     finally:
         await cluster.close()
         await asyncio.to_thread(recording.close)
+
+
+async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
+    """Find the brokers, however long it takes; why there are none where it is stopped before."""
+    reason = "no name server has answered yet"
+
+    def failed(told: str) -> None:
+        nonlocal reason
+        reason = told
+        logger.warning("%s", told)
+
+    connecting, stopping = asyncio.create_task(cluster.connect_in_time(failed)), asyncio.create_task(stop.wait())
+    await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if connecting.done():
+        connecting.result()
+        return None
+    connecting.cancel()
+    return reason
 
 
 async def _record(cluster: AttachedCluster, history: HistoryKeeper, stop: asyncio.Event) -> None:

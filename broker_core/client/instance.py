@@ -23,7 +23,7 @@ from broker_core.errors import AccountRefusedError, BugError, NetworkError, Orbi
 from broker_core.remoting.account_refusals import account_refusal
 from broker_core.remoting.client import ConnectionPool, parse_address
 from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.connection import Connection
+from broker_core.remoting.connection import Connection, RequestTimeoutError
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue, emit
 from broker_core.remoting.signature import Credentials
@@ -94,9 +94,11 @@ class ClientInstance:
         self._member = member
         self._name = name
         secured = ClientSecurity() if security is None else security
+        bounds = RemotingLimits() if limits is None else limits
+        self._timeout_ms = bounds.request_timeout_ms
         self._pool = ConnectionPool(
             handler=self._serve,
-            limits=limits,
+            limits=bounds,
             tls=secured.tls,
             credentials=secured.credentials,
             addresses=secured.addresses,
@@ -185,6 +187,10 @@ class ClientInstance:
         address, connection = await self._name_server_connection()
         try:
             response = await connection.request(command)
+        except RequestTimeoutError as error:
+            self._ask_last(address)
+            text = f"the name server {address} did not answer within {self._timeout_ms:,} ms: is it the right address?"
+            raise RequestTimeoutError(text, **error.context) from error
         except (NetworkError, asyncio.CancelledError):
             self._ask_last(address)
             raise

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from broker_core.api import CreateTopic, StoreError, UsageError
+from broker_core.api import CreateTopic, NetworkError, StoreError, UsageError
 from broker_core.watch_command import main as watch
 from tests.support.worker_driver import DEADLINE_S, MAIN, WorkerDriver
 
@@ -20,8 +20,8 @@ def name_server(tmp_path):
         yield ready.name_server
 
 
-def watching(name_server, folder):
-    line = [sys.executable, str(MAIN), "watch", "--ns", name_server, "--folder", str(folder)]
+def watching(name_server, folder, *words):
+    line = [sys.executable, str(MAIN), "watch", "--ns", name_server, "--folder", str(folder), *words]
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -57,3 +57,10 @@ def test_it_ends_while_it_waits_for_a_name_server(tmp_path):
         waiting.send_signal(signal.SIGTERM)
         waiting.communicate(timeout=DEADLINE_S)
         assert waiting.returncode == 0
+
+
+def test_a_time_in_which_nobody_answered_is_a_failure(tmp_path):
+    with watching("127.0.0.1:1", tmp_path / "recorded", "--seconds", "0.5") as waiting:
+        _out, error = waiting.communicate(timeout=DEADLINE_S)
+        assert waiting.returncode == NetworkError.exit_code
+    assert error.splitlines()[-1].startswith("orbit watch: nothing was recorded in 0.5 s: cannot connect to 127.0.0.1:1 ")

@@ -1,12 +1,14 @@
 import asyncio
+import re
 import socket
 
 import pytest
 
 from broker_core.client.instance import ClientInstance, answer_error, repeat
-from broker_core.config import ClientConfig
+from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import BugError, NetworkError, RemoteError, UsageError
 from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.connection import RequestTimeoutError
 from broker_core.remoting.frame import RemotingCommand
 from tests.support.remoting_peer import Peer, eventually
 
@@ -60,6 +62,20 @@ def test_a_name_server_that_hangs_is_the_last_to_be_asked_again():
                 async with asyncio.timeout(0.05):
                     await instance.route("T")
             assert await instance.route("T") is not None
+            await instance.close()
+
+    asyncio.run(run())
+
+
+def test_a_name_server_that_does_not_answer_is_called_one():
+    async def run():
+        async with Peer() as hanging:
+            hanging.script[RequestCode.GET_ROUTEINFO_BY_TOPIC] = [lambda _connection, _command: None]
+            instance = ClientInstance(hanging.address, limits=RemotingLimits(request_timeout_ms=50))
+            await instance.start()
+            told = f"the name server {hanging.address} did not answer within 50 ms: is it the right address?"
+            with pytest.raises(RequestTimeoutError, match=re.escape(told)):
+                await instance.route("T")
             await instance.close()
 
     asyncio.run(run())
