@@ -24,8 +24,12 @@ from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
 
 EXIT_PARTIAL = 1
+NO_BROKER = "no broker is registered there now: is it the right name server, and do the brokers run?"
 
-_CODES = "exit codes: 0 all answered, 1 a part did not answer, 2 wrong arguments, 4 no connection, 6 refused, 130 interrupted"
+_CODES = (
+    "exit codes: 0 all answered, 1 a part did not answer or no broker is registered, 2 wrong arguments, 4 no connection, "
+    "6 refused, 130 interrupted"
+)
 
 
 def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
@@ -36,7 +40,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
         find_saved: Reads saved connections.
 
     Returns:
-        0 if every broker answered; 1 if not; else the error's code.
+        0 if every broker answered; 1 if not, or if there is none; else the error's code.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -101,7 +105,7 @@ def overview_of(cluster: AttachedCluster) -> dict[str, Any]:
             }
             for name, group in sorted(_groups(cluster.figures).items())
         ],
-        "faults": cluster.figures.faults(),
+        "faults": cluster.figures.faults() if cluster.link.numbers.names else {"name server": NO_BROKER},
     }
 
 

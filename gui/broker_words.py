@@ -55,6 +55,7 @@ _TEXTS = KnownTexts(
     "the next message of group {group} in {topic}: {reason}",
     "broker {broker} did not answer within {count} ms; it is asked again until it does",
     "the name server {address} did not answer within {count} ms: is it the right address?",
+    "{address} is no name server but perhaps a broker: give the name server's address, usually with port 9876",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
     ("broker {broker} is slow: not all that it was asked for came within {count} ms; this page ends before offset {offset}"),
     "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker_core.errors import CancelledByUserError, UsageError
 from spark_reports import catalog
@@ -27,6 +27,8 @@ PREPARATION = catalog.ReportSpec(
     "parquet", "Prepared messages", "", "", "", "", (), tuple(one for one in catalog.STAGES if one[0] == "java")
 )
 """A run that only continues a folder of prepared messages."""
+LACKS_TOLD = 5
+"""Reasons why a report lacks something that are told where it ends."""
 
 
 def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
@@ -110,7 +112,14 @@ def _run(
     manifest = run_report(run, progress, cancellation, session)
     page = arguments.out / str(manifest["page"])
     fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
-    return fields | {"rows": manifest["rows"]["read"]}, f"{manifest['state']}: {page}"  # type: ignore[index]
+    return fields | {"rows": manifest["rows"]["read"]}, "\n".join(_end_lines(manifest, page))  # type: ignore[index]
+
+
+def _end_lines(manifest: Mapping[str, Any], page: Path) -> list[str]:
+    """How a report ended, for people: where it is, and what it lacks and why."""
+    lacks = [f"  {skip['rows']:,}: {skip['reason']}" for skip in manifest["skipped"] if skip["damaged"]]
+    more = [f"  and {len(lacks) - LACKS_TOLD:,} more; the manifest has all"] if len(lacks) > LACKS_TOLD else []
+    return [f"{manifest['state']}: {page}", *lacks[:LACKS_TOLD], *more]
 
 
 def cluster_of(arguments: argparse.Namespace) -> ClusterSource | None:

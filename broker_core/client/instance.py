@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_TOPIC = "TBW102"
 DEFAULT_TOPIC_QUEUES = 4
+_EVERY_NAME_SERVER_KNOWS = (RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO)
 _LEAVE_SECONDS = 1.0
 """For telling a broker that a client leaves; it notices the end of the connection too."""
 
@@ -195,6 +196,11 @@ class ClientInstance:
             self._ask_last(address)
             raise
         if response.code != ResponseCode.SUCCESS:
+            if response.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and command.code in _EVERY_NAME_SERVER_KNOWS:
+                text = (
+                    f"{address} is no name server but perhaps a broker: give the name server's address, usually with port 9876"
+                )
+                raise RemoteError(text, code=response.code, address=address)
             raise answer_error(connection.remote_address, command.code, response)
         return response
 

@@ -81,6 +81,19 @@ def test_a_name_server_that_does_not_answer_is_called_one():
     asyncio.run(run())
 
 
+def test_a_broker_in_the_place_of_a_name_server_is_told():
+    async def run():
+        async with Peer() as broker:
+            broker.script[RequestCode.GET_BROKER_CLUSTER_INFO] = [lambda _connection, command: command.not_supported()]
+            instance = ClientInstance(broker.address)
+            await instance.start()
+            with pytest.raises(RemoteError, match=f"{broker.address} is no name server but perhaps a broker"):
+                await instance.call_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
+            await instance.close()
+
+    asyncio.run(run())
+
+
 def test_two_instances_have_different_ids():
     async def run():
         async with Peer() as peer:

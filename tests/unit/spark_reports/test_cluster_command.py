@@ -36,6 +36,9 @@ def test_what_is_missing_makes_it_partial_and_is_named(broker, tmp_path, capsys)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["state"], manifest["rows"]["read"]) == ("partial", 80)
     assert [skip["reason"] for skip in manifest["skipped"]] == ["there is no topic never"]
+    page = tmp_path / "out" / "report.html"
+    assert capsys.readouterr().out.splitlines()[-2:] == [f"partial: {page}", "  1: there is no topic never"]
+    assert "<dt>Not read</dt><dd>1: there is no topic never" in page.read_text("utf-8")
 
 
 def test_what_would_be_read_is_estimated(broker, capsys):

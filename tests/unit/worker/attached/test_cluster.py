@@ -264,6 +264,19 @@ def test_what_no_broker_tells_is_not_counted_as_none(capsys):
     assert "asks for keys, and this connection has none" in text
 
 
+def test_a_name_server_that_knows_no_broker_is_no_cluster_where_all_is_well(capsys):
+    async def scenario():
+        async with FakeCluster([]) as fake:
+            for words in ([], ["--json"]):
+                assert await asyncio.to_thread(cluster_command.main, ["--ns", fake.name_server, *words]) == 1
+
+    asyncio.run(scenario())
+    text = capsys.readouterr().out
+    assert "name server: no broker is registered there now" in text
+    assert "Topics: ?" in text
+    assert json.loads(text[text.index("{") :])["faults"] == {"name server": cluster_command.NO_BROKER}
+
+
 def test_groups_of_brokers_are_counted_apart(capsys):
     async def scenario():
         groups = ["CID_RMQ_SYS_TRANS", "g"]
