@@ -1,5 +1,5 @@
-"""The real window on two brokers of RocketMQ, 4.9.4 and 5.3.3, of which one is killed, on one that refuses its key, and without
-a name server.
+"""The real window on two brokers of RocketMQ, 4.9.4 and 5.3.3, of which one is killed, on one that refuses its key, without
+a name server, and on a broker that is killed while dead letters are sent again.
 
 Marked, as they need Java and Maven; `test_lost_brokers` looks at every page, over brokers in memory.
 """
@@ -7,6 +7,8 @@ Marked, as they need Java and Maven; `test_lost_brokers` looks at every page, ov
 from __future__ import annotations
 
 import re
+import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,9 +25,16 @@ from broker_core.remoting.signature import Credentials
 from gui.connections import ATTACHED, Cluster
 from gui.garbage import GarbageTurns
 from gui.main_window.secret_file import FILE_NAME, SecretFile
+from gui.views.action_dialog import ActionDialog
+from gui.views.dead_letters.flow import LetterFlow
+from gui.views.dead_letters.proof_sides import resent_rows
+from gui.views.dead_letters.view import DeadLettersView
+from gui.widgets.inputs import SegmentedControl
+from monitoring.resending import ResendOutcome, Target
 from tests.support.client_thread import ClientThread
 from tests.support.real_accounts import ACCOUNTS, ANN, RealAccount
 from tests.support.real_broker import RealBroker
+from tests.support.real_dead_letters import copies, die
 from tests.support.real_peer import running_peer
 from tests.support.real_traffic import fill
 from tests.support.watched_pages import Lines, Place, WatchedPages
@@ -234,4 +243,70 @@ def test_a_name_server_that_goes_and_returns_is_marked_and_the_brokers_are_shown
         scene.run(fill(broker.name_server, "T", SENT))
         watched.until(lambda: kept(watched) == 3 * SENT, "what is sent anew is not counted")
         scene.run(sender.close())
+        assert watched.console.errors.count == 0
+
+
+LETTERS = 150
+
+
+def sent_again(scene: Scene, view: DeadLettersView, chosen: set[str], meanwhile: Callable[[LetterFlow], None]) -> ResendOutcome:
+    """What becomes of some dead letters that are sent to their topic again, as a person does it."""
+    model = view.letter_grid.view.selectionModel()
+    model.clearSelection()
+    flags = model.SelectionFlag.Select | model.SelectionFlag.Rows
+    for one in view.letters.rows:
+        if one.letter.offset_message_id in chosen:
+            model.select(view.letters.index(view.letters.position_of(one.letter.physical_offset), 0), flags)
+    view.flow.resend.rate.setValue(50)
+    dialog = view.ask_resend()
+    assert dialog is not None
+    target = dialog.findChild(SegmentedControl)
+    assert target is not None
+    target.choose(Target.TOPIC.value)
+    target.chosen.emit(Target.TOPIC.value)
+    before = view.flow.verify.outcome
+    dialog.go.click()
+    meanwhile(view.flow)
+    scene.watched.until(lambda: view.flow.verify.outcome is not before, "the resend does not end")
+    for left in view.findChildren(ActionDialog):
+        left.reject()
+    return view.flow.verify.outcome
+
+
+@pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
+def test_a_resend_of_many_that_a_kill_interrupts_says_what_became_of_each(
+    make_scene: MakeScene, home: Path, version: str
+) -> None:
+    with running_peer(version, home / "a", flushDiskType="SYNC_FLUSH") as broker:
+        broker.until_registered()
+        scene = make_scene(broker.name_server)
+        watched = scene.watched
+        scene.run(die(broker.name_server, "shop", "Orders", LETTERS))
+        watched.start()
+        watched.window.navigate("dead_letters", group="shop", show="letters")
+        view = watched.window.area.current
+        assert isinstance(view, DeadLettersView)
+        watched.until(lambda: len(view.letters.rows) == LETTERS, "the dead letters are not shown")
+        every = {one.letter.offset_message_id for one in view.letters.rows}
+        killing = threading.Thread(target=lambda: broker.stop(kill=True))
+
+        def kill_in_the_midst(_flow: LetterFlow) -> None:
+            watched.until(lambda: len(resent_rows(view.letters.rows)) >= LETTERS // 5, "none is sent")
+            killing.start()
+
+        outcome = sent_again(scene, view, every, kill_in_the_midst)
+        watched.until(lambda: not killing.is_alive(), "it is not killed")
+        refused, doubtful = ({letter for letter, _reason in some} for some in (outcome.refused, outcome.doubtful))
+        parts = [set(outcome.sent), refused, doubtful, set(outcome.left)]
+        assert LETTERS // 5 <= len(outcome.sent) < LETTERS
+        assert (set().union(*parts), sum(map(len, parts))) == (every, LETTERS)
+        broker.start()
+        watched.until(lambda: not watched.window.banner.isVisible(), "it is still missing")
+        found = scene.run(copies(broker.name_server, "Orders"))
+        assert set(found.values()) == {1}
+        assert set(outcome.sent) <= set(found) <= set(outcome.sent) | doubtful
+        rest = every - set(found)
+        outcome = sent_again(scene, view, rest, lambda _flow: None)
+        assert (set(outcome.sent), outcome.refused, outcome.doubtful, outcome.left) == (rest, (), (), ())
+        assert scene.run(copies(broker.name_server, "Orders")) == Counter(every)
         assert watched.console.errors.count == 0

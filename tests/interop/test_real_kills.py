@@ -22,7 +22,9 @@ from broker_core.client.producer import Producer
 from broker_core.errors import NetworkError, OrbitError, RemoteError
 from broker_core.ipc.schema import ContinueFollow, ContinueSearch, ListMembers, StartFollow, StartSearch
 from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
+from broker_core.worker.attached.answers import read_positions
 from broker_core.worker.attached.settings import WatchSettings
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.snapshots import OffsetSnapshots
@@ -239,7 +241,10 @@ def test_a_reset_of_a_whole_group_that_is_online_fails_with_the_broker_and_is_do
             await eventually(lambda: not cluster.figures.faults(), PATIENT_S)
 
             async def is_online():
-                return (await queries.answer(ListMembers("online"))).client_id
+                # A broker that is killed forgets offsets; one that lacks a queue's says on 4.x that there is no such group.
+                answer = await cluster.link.ask(BROKER, RemotingCommand(RequestCode.GET_ALL_CONSUMER_OFFSET))
+                stored = read_positions(answer.body).get(("online", "Online"), {})
+                return len(stored) == QUEUES and (await queries.answer(ListMembers("online"))).client_id
 
             await eventually_answers(is_online, PATIENT_S)
             source.before, before = lambda _request: None, len(bodies)
@@ -285,23 +290,6 @@ def test_a_search_of_the_window_finds_each_message_once_over_a_kill_or_says_what
             assert (len(found), max(found.values()), reasons) == (MESSAGES, 1, [])
 
     asyncio.run(scenario())
-
-
-def test_a_report_by_spark_has_every_row_over_a_kill_or_says_how_many_it_lacks(real, tmp_path):
-    asyncio.run(fill(real.name_server, "Report", MESSAGES, body=BODY))
-    words = ["report", "sql", "--ns", real.name_server, "--topic", "Report", "--out", str(tmp_path / "out"), "--rate-messages"]
-    query = "select topic, count(distinct queue_id, queue_offset) as messages, count(*) as n from messages group by topic"
-    with program(*words, "200", "--query", query, "--progress", "json") as report:
-        try:
-            assert any(json.loads(line).get("stage") == "read" for line in iter(report.stdout.readline, ""))
-            restart(real)
-            told = report.communicate(timeout=600)
-            manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
-        finally:
-            report.kill()
-    rows = manifest["rows"]
-    assert rows["read"] + rows["skipped"] == MESSAGES, (rows, told)
-    assert (manifest["state"] == "complete") == (not rows["skipped"]), (manifest["state"], rows, told)
 
 
 def known(offsets):
