@@ -133,6 +133,10 @@ class ResendOutcome:
     doubtful: tuple[tuple[str, str], ...] = ()
     left: tuple[str, ...] = ()
 
+    def followed_by(self, later: ResendOutcome) -> ResendOutcome:
+        """What became of them after those that were not sent were tried once more."""
+        return replace(later, sent=self.sent + later.sent, doubtful=self.doubtful + later.doubtful)
+
 
 def edit_counts(letters: Sequence[DeadLetter], patch: Patch) -> tuple[int, int]:
     """Of some dead letters: how many a change alters, and how many cannot be edited here."""

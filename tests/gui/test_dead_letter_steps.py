@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 
-from broker_core.api import ConnectionLostError, Members, MessageDetail, RemoteError, SendMessage, SendReceipt
+from broker_core.api import ORIGIN_LINK, ConnectionLostError, Members, MessageDetail, RemoteError, SendMessage, SendReceipt
 from gui.text import CatalogueTranslator, load_catalogue, tr
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
@@ -245,6 +245,35 @@ def test_what_no_answer_came_for_is_not_called_unsent(view, flow, qtbot, source,
         ("not sent", "the broker is full"),
         ("not tried", ""),
     ]
+
+
+def test_once_more_in_the_same_dialog_is_for_those_that_were_not_sent(view, flow, qtbot, source):
+    source.unanswered, source.refused = frozenset({1}), frozenset({2})
+    select(view, 1, 2, 3, 4)
+    flow.resend.failures.setValue(2)
+    dialog = flow.ask_resend()
+    dialog.go.click()
+    qtbot.waitUntil(lambda: dialog.go.text() == "Resend 2 dead letters" and dialog.go.isEnabled())
+    dialog.go.click()
+    qtbot.waitUntil(lambda: len(flow.verify.outcome.sent) == 3)
+    answered = {number: send.properties[ORIGIN_LINK] for number, send in enumerate(sends(source)) if number not in {1, 2}}
+    outcome = flow.verify.outcome
+    assert (list(answered.values()), outcome.refused, outcome.left) == (list(outcome.sent), (), ())
+    assert [message_id for message_id, _reason in outcome.doubtful] == [sends(source)[1].properties[ORIGIN_LINK]]
+    every = {letter(view, offset).letter.offset_message_id for offset in (1, 2, 3, 4)}
+    assert every == {*outcome.sent, *(message_id for message_id, _reason in outcome.doubtful)}
+    assert len(sends(source)) == 5
+
+
+def test_where_all_that_is_left_is_in_doubt_nothing_is_sent_once_more(view, flow, qtbot, source):
+    source.unanswered = frozenset({0})
+    select(view, 1)
+    flow.resend.failures.setValue(1)
+    dialog = flow.ask_resend()
+    dialog.go.click()
+    qtbot.waitUntil(lambda: dialog.go.toolTip() == "None is left that was surely not sent")
+    assert (dialog.go.isEnabled(), len(sends(source))) == (False, 1)
+    assert [reason for _id, reason in flow.verify.outcome.doubtful] == ["the connection to h:1 ended (closed by the peer)"]
 
 
 def test_a_cluster_that_tells_no_store_time_gives_the_resend_the_time_of_this_computer(view, flow, qtbot, source, tmp_path):

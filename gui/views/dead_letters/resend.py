@@ -61,11 +61,21 @@ def resend_dialog(
     without_origin = sum(not letter.origin_topic for letter in letters)
     progress = ResendProgress(theme)
 
+    so_far = ResendOutcome(left=tuple(letter.offset_message_id for letter in letters))
+
     def start() -> PacedResend:
-        asked = replace(order, target=Target(target.current))
-        resend = PacedResend(source, letters, asked, sent=sent, ended=ended, owner=dialog)
-        progress.follow(resend, len(letters))
+        asked, still = replace(order, target=Target(target.current)), _still_unsent(letters, so_far)
+        resend = PacedResend(source, still, asked, sent=sent, ended=keep, owner=dialog)
+        progress.follow(resend, len(still))
         return resend
+
+    def keep(outcome: ResendOutcome) -> None:
+        nonlocal so_far
+        so_far = so_far.followed_by(outcome)
+        ended(so_far)
+        # Once more is for those that are surely unsent; a copy too many is worse than one that is asked for.
+        dialog.go.setText(_title(len(_still_unsent(letters, so_far))))
+        check()
 
     dialog = ActionDialog(_plan(letters, order, start, without_origin, read_only_reason(source)), theme, parent)
     dialog.extra.addWidget(target)
@@ -73,7 +83,8 @@ def resend_dialog(
 
     def check(_chosen: str = "") -> None:
         blocked = target.current == Target.TOPIC.value and without_origin
-        dialog.set_blocked(tr("Without an original topic they can only go to the group") if blocked else "")
+        reason = tr("Without an original topic they can only go to the group") if blocked else ""
+        dialog.set_blocked(reason if _still_unsent(letters, so_far) else tr("None is left that was surely not sent"))
 
     target.chosen.connect(check)
     check()
@@ -96,8 +107,7 @@ def resend_dialog(
 def _plan(
     letters: Sequence[DeadLetter], order: ResendOrder, start: Callable[[], PacedResend], without_origin: int, refusal: str
 ) -> ActionPlan:
-    count = count_text(len(letters))
-    title = tr("Resend 1 dead letter") if len(letters) == 1 else tr("Resend {count} dead letters", count=count)
+    title = _title(len(letters))
     return ActionPlan(
         title=title,
         effects=[
@@ -110,6 +120,16 @@ def _plan(
         warning=tr("{count} do not say where they came from", count=count_text(without_origin)) if without_origin else "",
         refusal=refusal,
     )
+
+
+def _title(count: int) -> str:
+    return tr("Resend 1 dead letter") if count == 1 else tr("Resend {count} dead letters", count=count_text(count))
+
+
+def _still_unsent(letters: Sequence[DeadLetter], so_far: ResendOutcome) -> list[DeadLetter]:
+    """Those that are surely not sent again."""
+    unsent = {*so_far.left, *(message_id for message_id, _reason in so_far.refused)}
+    return [letter for letter in letters if letter.offset_message_id in unsent]
 
 
 class ResendProgress(QWidget):
