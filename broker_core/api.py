@@ -39,6 +39,7 @@ from broker_core.filter.rejection import Rejection, Wanted, rejection
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.client import WorkerClient
 from broker_core.ipc.schema import (
+    NO_ANSWER,
     PROTOCOL_VERSION,
     Ability,
     AbortAtomic,
@@ -161,6 +162,7 @@ __all__ = [
     "FILTER_STATES",
     "IMPORT_BYTES_MAX",
     "IMPORT_MESSAGES_MAX",
+    "NO_ANSWER",
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",

@@ -44,7 +44,9 @@ from monitoring.alert_rules import (
 )
 from monitoring.alert_store import AlertStore, Post, ids_from_json
 from monitoring.alert_watch import AlertChange, AlertWatch, change_text, number_text
+from monitoring.lack_watch import UNJUDGED_EVENT, LackWatch, lack_text
 from monitoring.state import ClusterState
+from monitoring.unjudged import UnjudgedWatch
 from monitoring.webhook import WebhookResult, check_url, payload, post
 
 logger = logging.getLogger(__name__)
@@ -87,7 +89,8 @@ class AlertKeeper:
         self._is_closed = False
         self._revision = clock()
         self._watch = AlertWatch(self._first_rules())
-        self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
+        self._unjudged, self._lacks = UnjudgedWatch(), LackWatch()
+        self._restore()
         self._saved_ms = self._watch.looked_ms
         self._unsaved: deque[AlertChange] = deque(maxlen=UNSAVED_MAX)
         self._events: list[Occurred] = []
@@ -99,6 +102,11 @@ class AlertKeeper:
             self._store.give_up_posts(clock() - POST_AGE_MAX_MS)
             if self._store.next_post() is not None:
                 self._poster.wake()
+
+    def _restore(self) -> None:
+        """Go on with what is kept."""
+        self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
+        self._lacks.restore(self._store.lacks())
 
     def _first_rules(self) -> list[AlertRule]:
         """The rules that are kept, with shipped ones that have come with a newer Orbit."""
@@ -130,6 +138,7 @@ class AlertKeeper:
                 except sqlite3.Error as error:
                     self._tell_fault(f"the alert rules cannot be read now; those that are known go on: {error}")
                 self._tell(self._watch.look(state))
+                self._tell_lacks(state)
                 self._save(state.taken_ms)
             return self._taken_events()
 
@@ -151,16 +160,27 @@ class AlertKeeper:
             self._revision += 1
             self._judge_by(rules)
         if not self._judges:
-            self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
+            self._restore()
 
     def _judge_by(self, rules: list[AlertRule]) -> None:
         """Go on with other rules; what was told of and is not watched any more is told by the process that judges."""
+        before = {rule.rule_id: rule.series for rule in self._watch.rules}
+        self._lacks.forget(rule.rule_id for rule in rules if before.get(rule.rule_id) != rule.series)
         over = self._watch.set_rules(rules)
         if self._judges:
             self._tell(over)
             self._save(self._watch.looked_ms)
         else:
             self._watch.touched.clear()
+            self._lacks.touched.clear()
+
+    def _tell_lacks(self, state: ClusterState) -> None:
+        """Have it among the events that a rule cannot be judged; nobody is woken for it."""
+        rules = self._watch.rules
+        for change in self._lacks.look(rules, self._unjudged.look(rules, state).lacks, state.taken_ms):
+            text = lack_text(change)
+            logger.info("alert: %s", text)
+            self._events.append(Occurred(UNJUDGED_EVENT, text, change.at_ms))
 
     def _tell(self, changes: list[AlertChange]) -> None:
         for number, change in enumerate(changes):
@@ -174,20 +194,23 @@ class AlertKeeper:
 
     def _save(self, looked_ms: int) -> None:
         """Write what is new since the last time; what cannot be written now is written with the next sample."""
-        touched = self._watch.touched
-        if not touched and not self._unsaved and not (self._watch.is_pending and looked_ms - self._saved_ms >= BEAT_MS):
+        touched, lacking = self._watch.touched, self._lacks.touched
+        beats = self._watch.is_pending and looked_ms - self._saved_ms >= BEAT_MS
+        if not (touched or lacking or self._unsaved or beats):
             return
         findings = {key: self._watch.finding(*key) for key in touched}
         posts = False
         try:
             posts = bool(self._unsaved) and bool(self._store.value("webhook"))
-            self._store.save(findings, self._unsaved, looked_ms, webhook=posts)
+            lacks = {rule_id: self._lacks.kept(rule_id) for rule_id in lacking}
+            self._store.save(findings, self._unsaved, looked_ms, webhook=posts, lacks=lacks)
         except sqlite3.Error as error:
             self._tell_fault(f"what the alert rules found cannot be written now: {error}")
             return
         self._told_fault = ""
         self._saved_ms = looked_ms
         touched.clear()
+        lacking.clear()
         self._unsaved.clear()
         if posts:
             self._poster.wake()
@@ -309,6 +332,7 @@ class AlertKeeper:
         resolved = self._store.resolved_ms()
         after = query.after if query.after >= 0 else self._told
         total, changes = self._store.changes(after, CHANGES_SHOWN)
+        lacks = self._lacks.standing(self._watch.looked_ms)
         return AlertPage(
             revision=self._revision,
             rules="" if query.revision == self._revision else rules_to_json(self._watch.rules),
@@ -336,6 +360,10 @@ class AlertKeeper:
             post_took_ms=self._last_post.took_ms,
             post_given_up=self._given_up,
             judged_here=self._judges,
+            unjudged_rule=list(lacks),
+            unjudged_cause=[one.lack.cause.value for one in lacks.values()],
+            unjudged_parts=[list(one.lack.parts) for one in lacks.values()],
+            unjudged_since_ms=[one.since_ms for one in lacks.values()],
         )
 
     # ---- web hook ------------------------------------------------------------------------------------------------------

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from broker_core.api import Catalog
-from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of
+from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of, total_of
 from monitoring.series import Floats, Ints
 from monitoring.state import ClusterState
 
@@ -37,5 +35,5 @@ class AlertReadings:
         kind, _pattern, figure = split_series(rule.series)
         names, rows = self.selected(rule, state)
         if kind == TOTALS:
-            return names, np.array([state.totals.get(figure, math.nan)])
+            return names, np.array([total_of(state, figure)])
         return names, figures_of(state, kind, figure)[rows]

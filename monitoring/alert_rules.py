@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broker_core.api import UsageError
 from monitoring.series import Floats, Ints
@@ -130,7 +131,7 @@ def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
     """
     kind, pattern, figure = split_series(series)
     if kind == TOTALS:
-        return [""], np.array([state.totals.get(figure, math.nan)])
+        return [""], np.array([total_of(state, figure)])
     names, rows = subjects_of(state, kind, pattern)
     return names, figures_of(state, kind, figure)[rows]
 
@@ -189,11 +190,21 @@ def _is_about(rule: AlertRule, kind: str, subject: str, figure: str) -> bool:
     return (of_kind, of_figure) == (kind, figure) and (kind == TOTALS or fnmatchcase(subject, pattern))
 
 
+def total_of(state: ClusterState, figure: str) -> float:
+    """A figure of the whole cluster; NaN unknown."""
+    if figure == "consumers" and state.is_from_outside and (state.group_members == MEMBERS_UNREAD).any():
+        # Of groups that were asked about so far: a part, which a rule must not take for all.
+        return math.nan
+    return state.totals.get(figure, math.nan)
+
+
 def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
-    """A figure of all subjects of a kind (float64, NaN unknown)."""
+    """A figure of all subjects of a kind (float64, NaN unknown). What is known of some queues only is not known."""
     if kind == "topic":
-        return _known({"put_rate": state.topic_put_rate, "got_rate": state.topic_got_rate,
-                       "kept_messages": state.topic_kept_messages}[figure])  # fmt: skip
+        if figure == "kept_messages":
+            return _known(state.topic_kept_messages)
+        rates = state.topic_put_rate if figure == "put_rate" else state.topic_got_rate
+        return np.where(_topics_in_part(state), np.nan, rates)
     if kind == "level":
         return _known(getattr(state.delays, figure))
     match figure:
@@ -202,8 +213,26 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
         case "unattended_messages":
             members, lag = members_known(state), state.group_lag_messages
             return np.where((members > 0) | (lag == 0), 0.0, np.where(np.isnan(members), np.nan, lag))
+        case "got_rate":
+            return np.where(_groups_in_part(state), np.nan, state.group_got_rate)
         case _:
             return _known(getattr(state, f"group_{figure}"))
+
+
+def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
+    """Topics of an attached cluster with a queue that was not read, or whose broker is lost: a rate without it is too small."""
+    if not state.is_from_outside:
+        return np.zeros(len(state.catalog.topics), bool)
+    of = np.asarray(state.catalog.queue_topic, np.int64)
+    return np.bincount(of[state.queue_max_offset < 0], minlength=len(state.catalog.topics)) > 0
+
+
+def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
+    """Likewise groups with a position that is not known."""
+    if not state.is_from_outside:
+        return np.zeros(len(state.catalog.groups), bool)
+    of = np.asarray(state.catalog.position_group, np.int64)
+    return np.bincount(of[np.isnan(state.position_lag_messages)], minlength=len(state.catalog.groups)) > 0
 
 
 def members_known(state: ClusterState) -> Floats:

@@ -7,6 +7,7 @@
                                 ``looked_ms`` (time of the newest state that was judged, up to 10 s old)
     rules     place, rule_id, data                      data: `monitoring.alert_rules.rules_to_json` of the one rule
     findings  rule_id, subject, value, since_ms, is_firing, is_told
+    lacks     rule_id, cause, parts, since_ms, is_told  rules that cannot be judged: `monitoring.unjudged.Cause`, a JSON list
     changes   id, at_ms, rule_id, rule, subject, value, is_firing, post     the rule as it was then; post: see `Post`
 
 An unknown value is NULL. Each commit is on the disk when it returns, so that a killed process and a power cut lose none.
@@ -23,16 +24,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from types import MappingProxyType
 
 from broker_core.api import StoreError, UsageError
 from monitoring.alert_rules import AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, Finding
 from monitoring.database_file import open_or_begin_anew
 from monitoring.history.database import transaction
+from monitoring.lack_watch import KeptLack
+from monitoring.unjudged import Cause, Lack
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
+_CAUSES = frozenset(cause.value for cause in Cause)
+_NO_LACKS: Mapping[str, KeptLack | None] = MappingProxyType({})
 FILE_NAME = "alerts.db"
 BUSY_SECONDS = 2.0
 CHANGES_MAX = 2_000
@@ -45,6 +51,9 @@ CREATE TABLE IF NOT EXISTS rules (rule_id TEXT PRIMARY KEY, place INTEGER NOT NU
 CREATE TABLE IF NOT EXISTS findings (
     rule_id TEXT NOT NULL, subject TEXT NOT NULL, value REAL, since_ms INTEGER NOT NULL,
     is_firing INTEGER NOT NULL, is_told INTEGER NOT NULL, PRIMARY KEY (rule_id, subject)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lacks (
+    rule_id TEXT PRIMARY KEY, cause TEXT NOT NULL, parts TEXT NOT NULL, since_ms INTEGER NOT NULL, is_told INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS changes (
     id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, rule_id TEXT NOT NULL, rule TEXT NOT NULL,
@@ -155,6 +164,7 @@ class AlertStore:
         looked_ms: int,
         *,
         webhook: bool,
+        lacks: Mapping[str, KeptLack | None] = _NO_LACKS,
     ) -> None:
         """Keep what a look has found, all of it or nothing.
 
@@ -163,6 +173,7 @@ class AlertStore:
             changes: To be told.
             looked_ms: Time of the state.
             webhook: Whether there is a web hook to tell.
+            lacks: By rule id why it cannot be judged; None: it can.
         """
         gone = [key for key, found in findings.items() if found is None]
         held = [
@@ -175,9 +186,27 @@ class AlertStore:
             self._connection.executemany("DELETE FROM findings WHERE rule_id=? AND subject=?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?)", held)
             self._write_values({"looked_ms": str(looked_ms)})
+            self._write_lacks(lacks)
             if rows:
                 self._connection.executemany(_INSERT_CHANGE, rows)
                 self._bound()
+
+    def lacks(self) -> dict[str, KeptLack]:
+        """Why rules cannot be judged, by rule id. What a newer Orbit means by a cause that is unknown here is left out."""
+        found = {}
+        for rule_id, cause, parts, since_ms, is_told in self._connection.execute(
+            "SELECT rule_id, cause, parts, since_ms, is_told FROM lacks"
+        ):
+            if cause in _CAUSES:
+                found[rule_id] = KeptLack(Lack(Cause(cause), tuple(json.loads(parts))), since_ms, bool(is_told))
+        return found
+
+    def _write_lacks(self, lacks: Mapping[str, KeptLack | None]) -> None:
+        for rule_id, kept in lacks.items():
+            self._connection.execute("DELETE FROM lacks WHERE rule_id=?", (rule_id,))
+            if kept is not None:
+                row = (rule_id, kept.lack.cause.value, json.dumps(kept.lack.parts), kept.since_ms, kept.is_told)
+                self._connection.execute("INSERT INTO lacks VALUES (?, ?, ?, ?, ?)", row)
 
     def _bound(self) -> None:
         given_up = "SELECT id FROM changes WHERE post=1 ORDER BY id DESC LIMIT -1 OFFSET ?"

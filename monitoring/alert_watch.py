@@ -35,6 +35,8 @@ class AlertState(Enum):
     FIRING = "firing"
     MUTED = "muted"
     RESOLVED = "resolved"
+    UNJUDGED = "unjudged"
+    """It cannot be judged, so that nothing fires says nothing."""
     OFF = "off"
 
 
@@ -71,6 +73,8 @@ class AlertWatch:
         self._rules: tuple[AlertRule, ...] = tuple(rules)
         self._holding: dict[str, dict[str, Finding]] = {}
         self._readings = AlertReadings()
+        self._unknown_ms: dict[tuple[str, str], int] = {}
+        """(rule id, subject) of findings whose value is not known → since when."""
         self._restored: set[tuple[str, str]] = set()
         self._restored_until_ms = 0
         self._looked_ms = -1
@@ -119,6 +123,7 @@ class AlertWatch:
         for rule_id in [rule_id for rule_id in self._holding if rule_id not in kept]:
             for subject, found in self._holding.pop(rule_id).items():
                 self.touched.add((rule_id, subject))
+                self._unknown_ms.pop((rule_id, subject), None)
                 if found.is_told:
                     over.append(AlertChange(before[rule_id], subject, math.nan, False, max(self._looked_ms, found.since_ms)))
         return over
@@ -129,7 +134,7 @@ class AlertWatch:
             self._begin_pending_anew(state.taken_ms)
         if not self._restored_until_ms:
             self._restored_until_ms = state.taken_ms + GAP_MS
-        elif state.taken_ms >= self._restored_until_ms:
+        elif state.taken_ms >= self._restored_until_ms and not state.silent_parts:
             self._restored.clear()
         changes: list[AlertChange] = []
         for rule in self._rules:
@@ -163,7 +168,7 @@ class AlertWatch:
             over = np.flatnonzero(values > rule.threshold if rule.above else values < rule.threshold).tolist()
         before = self._holding.get(rule_id, {})
         at = {name: row for row, name in enumerate(names)} if before else {}
-        holding = {subject: one for subject, one in before.items() if self._stays(rule_id, subject, at, values)}
+        holding = {subject: one for subject, one in before.items() if self._stays(rule_id, one, at, values, now_ms)}
         changes = []
         for row in over:
             subject, known = names[row], before.get(names[row])
@@ -187,25 +192,34 @@ class AlertWatch:
         self._holding[rule_id] = holding
         return changes
 
-    def _stays(self, rule_id: str, subject: str, at: Mapping[str, int], values: Floats) -> bool:
+    def _stays(self, rule_id: str, one: Finding, at: Mapping[str, int], values: Floats, now_ms: int) -> bool:
         """Whether a finding stays although the condition is not seen to hold."""
-        row = at.get(subject)
+        key, row = (rule_id, one.subject), at.get(one.subject)
         if row is None:
             # A subject that is gone has ceased to fire, unless it has not been seen since the start.
-            return (rule_id, subject) in self._restored
-        self._restored.discard((rule_id, subject))
-        # A value that is not known for a moment changes nothing.
-        return math.isnan(values[row])
+            is_unknown = key in self._restored
+        else:
+            self._restored.discard(key)
+            is_unknown = math.isnan(values[row])
+        if not is_unknown:
+            self._unknown_ms.pop(key, None)
+            return False
+        unknown_ms = now_ms - self._unknown_ms.setdefault(key, now_ms)
+        # A value that is not known ends nothing; but of what is pending nobody knows for long whether it holds meanwhile.
+        return one.is_firing or unknown_ms <= GAP_MS
 
 
-def state_of(rule: AlertRule, findings: Iterable[Finding], now_ms: int, resolved_ms: int = 0) -> AlertState:
-    """Where a rule stands.
+def state_of(
+    rule: AlertRule, findings: Iterable[Finding], now_ms: int, resolved_ms: int = 0, *, is_judged: bool = True
+) -> AlertState:
+    """Where a rule stands. What is found counts also where not all could be looked at.
 
     Args:
         rule: The rule.
         findings: Of it.
         now_ms: ms since the epoch.
         resolved_ms: When the newest of its alerts was over; 0 never, or it fires again.
+        is_judged: Whether all that it is about is known.
     """
     if not rule.enabled:
         return AlertState.OFF
@@ -219,6 +233,8 @@ def state_of(rule: AlertRule, findings: Iterable[Finding], now_ms: int, resolved
         return AlertState.PENDING
     if firing:
         return AlertState.MUTED
+    if not is_judged:
+        return AlertState.UNJUDGED
     return AlertState.RESOLVED if resolved_ms and 0 <= now_ms - resolved_ms <= RESOLVED_MS else AlertState.OK
 
 

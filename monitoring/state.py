@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import Catalog
+from broker_core.api import NO_ANSWER, Catalog
 from monitoring.delay import DelayState, Lateness, no_delays
 
 Ints = NDArray[np.int64]
@@ -70,6 +70,19 @@ class ClusterState:
     def is_blank(self) -> bool:
         """Whether no broker has told its topics and groups yet: that none are listed says nothing."""
         return bool(self.faults) and not self.catalog.topics and not self.catalog.groups
+
+    @property
+    def silent_parts(self) -> list[str]:
+        """Brokers of an attached cluster that are away and have told nothing: what they have is not known."""
+        catalog = self.catalog
+        told = zip(catalog.brokers, catalog.broker_version, strict=False)
+        return [broker for broker, version in told if not version and broker in self.faults]
+
+    @property
+    def is_unreached(self) -> bool:
+        """Whether none of the brokers of an attached cluster answers."""
+        brokers = self.catalog.brokers
+        return bool(brokers) and all(self.faults.get(broker, "").startswith(NO_ANSWER) for broker in brokers)
 
     @property
     def is_from_outside(self) -> bool:

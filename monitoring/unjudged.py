@@ -1,4 +1,4 @@
-"""What alert rules cannot judge of an attached cluster: parts that are away, and figures that are not known. Pure.
+"""What alert rules cannot judge: figures that nobody tells, parts of an attached cluster that are away. Pure.
 
 The figures of an own broker are all known; one without a value has nothing to measure.
 """
@@ -8,19 +8,57 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitoring.alert_readings import AlertReadings
-from monitoring.alert_rules import TOTALS, AlertRule, split_series
+from monitoring.alert_rules import TOTALS, AlertRule, split_series, total_of
 from monitoring.series import Ints
 from monitoring.state import ClusterState
 
-_OF_LAST_PUTS = frozenset({"put_p50_ms", "put_p99_ms", "put_max_ms", "flush_max_ms"})
+_OF_LAST_PUTS = frozenset({"put_p99_ms"})
 """Totals that have no value while nothing is put, and are missing where nobody tells them."""
 _OF_DELIVERIES = frozenset({"late_p50_ms", "late_p99_ms"})
 """Likewise of levels that deliver nothing."""
+_SUMS = frozenset({"lag_messages", "dead_letters", "consumers"})
+"""Totals that are put together from what was read of single groups and topics."""
+_FROM_OUTSIDE = frozenset({
+    "lag_messages", "dead_letters", "producers", "consumers", "put_messages", "put_rate", "got_messages", "got_rate",
+    "console_messages", "console_rate", "put_p99_ms", "disk_total_bytes", "disk_used_bytes", "disk_used_percent",
+    "commit_log_min", "commit_log_max", "transactions_pending", "transactions_checking", "transactions_unread",
+    "transactions_half_lag", "transactions_half_end", "transactions_op_lag",
+})  # fmt: skip
+"""Totals that brokers tell by the protocol; all others are counted inside a broker only (spec remoting §2.5)."""
+
+
+class Cause(Enum):
+    """Why a rule cannot be judged; the values are kept."""
+
+    INSIDE_ONLY = "inside only"
+    """Only an own broker tells it."""
+    NOT_TOLD = "not told"
+    """The brokers of this connection do not tell it."""
+    AWAY = "away"
+    """A part of the cluster that tells it does not answer, or not in full."""
+    UNREAD = "unread"
+    """It was not read yet of all that the rule is about."""
+    ABSENT = "absent"
+    """What the rule names is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Why a rule cannot be judged, or not of all that it is about.
+
+    Attributes:
+        cause: Why.
+        parts: Of the cluster, those that are away.
+    """
+
+    cause: Cause
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +67,19 @@ class Unjudged:
 
     Attributes:
         away: Part of the cluster → why it does not answer, or not in full.
-        rules: Rules whose figure is not known of the whole cluster.
+        rules: Rules whose figure is not known of the whole cluster now, and is told while all of it answers.
         unread: Kind of subject → how many have a figure that a rule is about and that is not known.
+        lacks: Id of each rule that cannot be judged in full → why; also what can never be known.
     """
 
     away: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[AlertRule, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
+    lacks: Mapping[str, Lack] = field(default_factory=dict)
 
-    def __bool__(self) -> bool:
+    @property
+    def is_news(self) -> bool:
+        """Whether something is missing that could be known; what can never be would be said for ever."""
         return bool(self.away or self.rules or self.unread)
 
 
@@ -51,35 +93,64 @@ class UnjudgedWatch:
         self._readings = AlertReadings()
 
     def look(self, rules: Iterable[AlertRule], state: ClusterState) -> Unjudged:
-        """What the rules that are on cannot judge now; nothing of an own broker."""
-        if not state.is_from_outside:
-            return NOTHING
-        untold: list[AlertRule] = []
+        """What the rules that are on cannot judge now."""
+        lacks: dict[str, Lack] = {}
         unread: dict[str, set[str]] = {}
+        missing: list[AlertRule] = []
         for rule in rules:
-            if rule.enabled:
-                kind, _pattern, figure = split_series(rule.series)
-                if not _is_told(kind, figure, state):
-                    untold.append(rule)
-                elif kind != TOTALS and figure not in _OF_DELIVERIES:
-                    unread.setdefault(kind, set()).update(self._unread(rule, kind, state))
-        return Unjudged(state.faults, tuple(untold), {kind: len(names) for kind, names in unread.items() if names})
+            lack, names = self._lack(rule, state) if rule.enabled else (None, ())
+            if lack is None:
+                continue
+            lacks[rule.rule_id] = lack
+            kind = split_series(rule.series)[0]
+            if names:
+                unread.setdefault(kind, set()).update(names)
+            elif kind == TOTALS and lack.cause in (Cause.AWAY, Cause.UNREAD):
+                missing.append(rule)
+        counts = {kind: len(names) for kind, names in unread.items()}
+        return Unjudged(state.faults, tuple(missing), counts, lacks)
 
-    def _unread(self, rule: AlertRule, kind: str, state: ClusterState) -> list[str]:
+    def _lack(self, rule: AlertRule, state: ClusterState) -> tuple[Lack | None, Iterable[str]]:
+        """Why a rule cannot be judged, and which of its subjects have no value; None where all have one."""
+        kind, pattern, figure = split_series(rule.series)
+        if kind == TOTALS:
+            return _lack_of_total(figure, state), ()
+        if figure in _OF_DELIVERIES:
+            # Only a source that tells of lateness has these; a level that delivered nothing has no value.
+            return (Lack(Cause.INSIDE_ONLY) if state.is_from_outside and state.lateness is None else None), ()
         names, values = self._readings.of(rule, state)
+        if not names and "*" not in pattern and not state.silent_parts:
+            return Lack(Cause.ABSENT), ()
+        if not state.is_from_outside:
+            return None, ()
         missing = np.isnan(values)
-        if kind == "group":
+        if kind == "group" and figure != "members":
             missing &= _may_lag(state, self._readings.selected(rule, state)[1])
-        return [names[place] for place in np.flatnonzero(missing).tolist()]
+        unread = [names[place] for place in np.flatnonzero(missing).tolist()]
+        if unread or state.silent_parts or (kind == "level" and not names):
+            return _away_or(Cause.UNREAD, state), unread
+        return None, ()
 
 
-def _is_told(kind: str, figure: str, state: ClusterState) -> bool:
-    """Whether somebody tells a figure at all."""
-    if kind == TOTALS:
-        if figure == "lag_messages" and not state.catalog.position_group:
-            return True
-        return figure in state.totals and (figure in _OF_LAST_PUTS or not math.isnan(state.totals[figure]))
-    return figure not in _OF_DELIVERIES or state.lateness is not None
+def _lack_of_total(figure: str, state: ClusterState) -> Lack | None:
+    """Why a figure of the whole cluster is not known."""
+    if not math.isnan(total_of(state, figure)):
+        return None
+    if not state.is_from_outside:
+        return None if figure in state.totals else Lack(Cause.NOT_TOLD)
+    if figure not in _FROM_OUTSIDE:
+        return Lack(Cause.INSIDE_ONLY)
+    if figure in _OF_LAST_PUTS and figure in state.totals:
+        return None
+    if figure == "lag_messages" and not state.catalog.position_group and not state.faults:
+        # Nobody has committed an offset, so nothing lags.
+        return None
+    return _away_or(Cause.UNREAD if figure in _SUMS else Cause.NOT_TOLD, state)
+
+
+def _away_or(cause: Cause, state: ClusterState) -> Lack:
+    """That parts are away explains what is missing; only while all answer there is another cause."""
+    return Lack(Cause.AWAY, tuple(state.faults)) if state.faults else Lack(cause)
 
 
 def _may_lag(state: ClusterState, rows: Ints) -> NDArray[np.bool_]:

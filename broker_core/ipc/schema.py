@@ -58,7 +58,7 @@ from broker_core.ipc.messages.delays import (
     TimerForecast,
     TimersActed,
 )
-from broker_core.ipc.messages.figures import Catalog, Columns, HistorySample, Occurred, Snapshot, Subscriptions
+from broker_core.ipc.messages.figures import NO_ANSWER, Catalog, Columns, HistorySample, Occurred, Snapshot, Subscriptions
 from broker_core.ipc.messages.history import (
     EventPage,
     HistoryLines,
@@ -110,6 +110,7 @@ from broker_core.ipc.messages.transactions import (
 )
 
 __all__ = [
+    "NO_ANSWER",
     "PROTOCOL_VERSION",
     "Ability",
     "AbortAtomic",

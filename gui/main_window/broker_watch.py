@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 AGE_TICK_MS = 1_000
+LATE_MS = 30_000
+"""Figures that are older say nothing of how the cluster is now."""
 HISTORY_POINTS = 3_600
 
 _STATUS_STATES = {
@@ -55,7 +57,7 @@ class BrokerWatch(QObject):
         """Whether the banner tells of parts that are missing."""
         self._age_timer = QTimer(self)
         self._age_timer.setInterval(AGE_TICK_MS)
-        self._age_timer.timeout.connect(self._show_age)
+        self._age_timer.timeout.connect(self._tick)
         self._age_timer.start()
         window.live.due.connect(self._show_state)
 
@@ -171,7 +173,7 @@ class BrokerWatch(QObject):
 
     def occurred(self, event: Occurred) -> None:
         """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
-        if event.kind in ("action", "alert", "note"):
+        if event.kind in ("action", "alert", "unjudged", "note"):
             return  # whoever did it knows, and an alert was told when it was found
         words, state = partial(event_text, event), event_state(event)
         if state is State.INFO:
@@ -225,6 +227,29 @@ class BrokerWatch(QObject):
         if state is not None and not self._feed_shows_next:
             self._show_state(state)
 
+    @property
+    def health(self) -> State:
+        """How the cluster is, without what its alert rules say."""
+        state = self.state
+        if self.status is not SourceStatus.READY or state is None:
+            return _STATUS_STATES[self.status]
+        if state.is_unreached or (state.faults and state.is_blank):
+            return State.CRITICAL
+        return State.WARNING if state.faults or self.is_late else State.HEALTHY
+
+    @property
+    def is_late(self) -> bool:
+        """Whether no figures have come for long."""
+        age_ms = self._window.live.age_ms
+        is_live = self._window.services.store_folder is None
+        return is_live and age_ms is not None and age_ms > LATE_MS
+
+    def _tick(self) -> None:
+        self._show_age()
+        # It is to be right also while figures are paused, or none come.
+        self._window.tool_bar.set_state(self.health, self._place)
+        self._window.tray.write()
+
     def _show_age(self) -> None:
         live = self._window.live
         self._window.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
@@ -252,19 +277,25 @@ class BrokerWatch(QObject):
             parts = [tr("PRODUCTION") if attached.production else "", attached.name]
         return "Orbit — " + " · ".join(part for part in parts if part)
 
+    @property
+    def _place(self) -> str:
+        """Where the cluster is, in words."""
+        services = self._window.services
+        attached = attached_cluster(services.clusters)
+        if attached is not None:
+            return tr("attached, read-only") if attached.read_only else tr("attached")
+        return tr("this machine") if services.store_folder is None else tr("read-only")
+
     def write_title(self) -> None:
         """Say in the title of the window which cluster and which page is shown, and in tool bar and tray how the cluster is."""
         window, services = self._window, self._window.services
         attached = attached_cluster(services.clusters)
-        place = tr("this machine") if services.store_folder is None else tr("read-only")
-        if attached is not None:
-            place = tr("attached, read-only") if attached.read_only else tr("attached")
         self.mark(window)
         for torn_off in window.navigation.windows:
             self.mark(torn_off)
             torn_off.set_cluster(self.short_title)
         window.tool_bar.cluster_button.set_name(attached.name if attached is not None else services.clusters.title)
-        window.tool_bar.set_state(_STATUS_STATES[self.status], place)
+        window.tool_bar.set_state(self.health, self._place)
         page = window.area.current
         window.setWindowTitle(self.title + (f" · {page.tab_title()}" if page is not None else ""))
         window.tray.write()

@@ -13,9 +13,10 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter
 from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon, QWidget
 from shiboken6 import isValid
 
+from gui.broker_words import broker_text
 from gui.main_window.notices import SYSTEM_KEY, raise_window
 from gui.main_window.services import is_on
-from gui.text import count_text, tr
+from gui.text import count_text, duration_text, tr
 from gui.theme.icons import icon, logo_pixmap
 from gui.theme.tokens import State
 from monitoring.sources.base import SourceStatus
@@ -28,6 +29,9 @@ STAY_KEY = "tray/stay"
 TOLD_KEY = "tray/told"
 """Setting: whether it was said where the window went."""
 ICON_SIZES = (16, 22, 32, 64)
+FAULTS_SHOWN = 4
+"""Parts that are away and that the words by the icon name."""
+_URGENCY = (State.CRITICAL, State.WARNING, State.INFO, State.HEALTHY)
 DOT_SHARE = 0.5
 """Width of the dot that shows the state, of the icon's."""
 
@@ -137,18 +141,31 @@ class Tray(QObject):
             self._shown = (state, text)
 
     def _state(self) -> State:
+        """The worst of how the cluster is and what its alert rules say."""
         broker = self._window.broker
         if broker.status is SourceStatus.READY and broker.alerts is not None:
-            return broker.alerts.worst_state
+            return min(broker.health, broker.alerts.worst_state, key=_URGENCY.index)
         return State.CRITICAL if broker.status is SourceStatus.LOST else State.IDLE
 
     def _words(self) -> str:
         window = self._window
-        lines = [window.broker.title, window.status_bar.state_text]
+        lines = [window.broker.title, window.status_bar.state_text, *self._fault_lines()]
         firing = 0 if window.broker.alerts is None else window.broker.alerts.firing
         if firing:
             lines.append(tr("{count} alerts firing", count=count_text(firing)))
         return "\n".join(lines)
+
+    def _fault_lines(self) -> list[str]:
+        """Which parts of the cluster are away, since when and why; that no figures come."""
+        broker, state = self._window.broker, self._window.broker.state
+        if broker.status is not SourceStatus.READY or state is None:
+            return []
+        lines = [f"{tr(part)}: {broker_text(reason)}" for part, reason in state.faults.items()]
+        if len(lines) > FAULTS_SHOWN:
+            lines[FAULTS_SHOWN - 1 :] = [tr("{count} more reasons", count=len(lines) - FAULTS_SHOWN + 1)]
+        if broker.is_late:
+            lines.append(tr("No figures have come for {time}.", time=duration_text(self._window.live.age_ms)))
+        return lines
 
     def _show_icon(self) -> QSystemTrayIcon:
         if self.icon is None:

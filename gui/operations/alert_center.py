@@ -34,8 +34,10 @@ from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
 from monitoring.alert_watch import AlertChange, AlertState, Finding, state_of
 from monitoring.dead_letters import DEAD_PREFIX
+from monitoring.lack_watch import KeptLack
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
+from monitoring.unjudged import Cause, Lack
 from monitoring.webhook import WebhookResult
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ class AlertCenter(QObject):
         self.now_ms = 0
         self._findings: dict[str, list[Finding]] = {}
         self._resolved: dict[str, int] = {}
+        self._lacks: dict[str, KeptLack] = {}
         self._page: AlertPage | None = None
         self._revision, self._after, self._posts = -1, -1, -1
         self._asked_ms = -LOOK_MS
@@ -130,7 +133,12 @@ class AlertCenter(QObject):
 
     def state_of(self, rule: AlertRule) -> AlertState:
         """Where a rule stands."""
-        return state_of(rule, self.findings(rule.rule_id), self.now_ms, self._resolved.get(rule.rule_id, 0))
+        resolved_ms, lacks = self._resolved.get(rule.rule_id, 0), rule.rule_id in self._lacks
+        return state_of(rule, self.findings(rule.rule_id), self.now_ms, resolved_ms, is_judged=not lacks)
+
+    def lack(self, rule_id: str) -> KeptLack | None:
+        """Why a rule cannot be judged, or not of all that it is about."""
+        return self._lacks.get(rule_id)
 
     def findings(self, rule_id: str) -> Sequence[Finding]:
         """Subjects for which the condition of a rule holds, those that fire first."""
@@ -280,6 +288,10 @@ class AlertCenter(QObject):
         for rule_id, subject, value, since_ms, is_firing in zip(*columns, strict=True):
             self._findings.setdefault(rule_id, []).append(Finding(subject, value, since_ms, is_firing))
         self._resolved = dict(zip(page.resolved_rule, page.resolved_ms, strict=True))
+        lacks = zip(page.unjudged_rule, page.unjudged_cause, page.unjudged_parts, page.unjudged_since_ms, strict=True)
+        self._lacks = {
+            rule_id: KeptLack(Lack(Cause(cause), tuple(parts)), since_ms) for rule_id, cause, parts, since_ms in lacks
+        }
 
     def _take_posts(self, page: AlertPage) -> None:
         before, self._posts = self._posts, page.posts
@@ -359,7 +371,8 @@ def _changes(page: AlertPage) -> list[AlertChange]:
 def _shown_of(page: AlertPage) -> tuple[object, ...]:
     """What a person sees of a page; values move all the time and are painted at the live cadence."""
     judged = (page.revision, page.judged_here, page.webhook)
-    return (*judged, page.found_rule, page.found_subject, page.found_firing, page.resolved_ms, page.posts)
+    lacks = (page.unjudged_rule, page.unjudged_cause, page.unjudged_parts)
+    return (*judged, page.found_rule, page.found_subject, page.found_firing, page.resolved_ms, page.posts, *lacks)
 
 
 def _state(change: AlertChange) -> State:

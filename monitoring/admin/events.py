@@ -43,6 +43,7 @@ _GROUPS = {
     "writes_refused": EventGroup.DISK,
     "writes_accepted": EventGroup.DISK,
     "alert": EventGroup.ALERT,
+    "unjudged": EventGroup.ALERT,
     "action": EventGroup.ACTION,
     "note": EventGroup.NOTE,
     "recording_began": EventGroup.OTHER,

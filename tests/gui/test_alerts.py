@@ -349,6 +349,63 @@ def test_an_alert_that_is_over_is_resolved_for_a_while(make_view, source):
     assert view.rules.rows[0].state is AlertState.OK
 
 
+def outside(**changes):
+    """Figures of an attached cluster with a broker that is away."""
+    state = fake_state()
+    catalog = replace(state.catalog, brokers=["broker-a", "broker-b"], broker_version=["V5_3_3", "V5_3_3"])
+    faults = {"broker-b": "no answer since 12 s: cannot connect to h:1"}
+    return replace(state, **{"catalog": catalog, "faults": faults, "lateness": None, **changes})
+
+
+def row_of(view, rule_id):
+    (found,) = (place for place, one in enumerate(view.rules.rows) if one.rule.rule_id == rule_id)
+    return view.rules.rows[found], [view.rules.index(found, column) for column in range(4)]
+
+
+def test_a_rule_that_cannot_be_judged_says_so_and_why(make_view):
+    rate = replace(RULE, series="totals.put_rate")
+    inside = replace(RULE, rule_id="inside", name="Given up", series="totals.transactions_given_up")
+    source = with_rules(FakeSource(outside()), rate, inside)
+    source.push_later(1_000, totals={"put_rate": float("nan")})
+    view = make_view(source)
+    shown, cells = row_of(view, "fast")
+    assert shown.state is AlertState.UNJUDGED
+    assert [cells[0].data(), cells[3].data()] == ["Not judged", "no full answer of broker-b"]
+    tip = cells[0].data(Qt.ItemDataRole.ToolTipRole)
+    assert tip.startswith("It cannot be judged: no full answer of broker-b.\nSince 20")
+    assert cells[3].data(Qt.ItemDataRole.ToolTipRole) == tip
+    assert row_of(view, "inside")[1][3].data() == "only Orbit's own broker tells it"
+    assert [chip.text for chip in view.header._chips if not chip.isHidden()] == ["2 cannot be judged"]
+    view.grid.select_key("fast")
+    assert view.lack.whole_text() == "It cannot be judged: no full answer of broker-b."
+    hold_to_rules(view.rules)
+
+
+def test_a_rule_is_judged_again_when_its_broker_is_back(make_view):
+    source = with_rules(FakeSource(outside()), RULE)
+    put_rate(source, float("nan"))
+    view = make_view(source)
+    source.push_later(1_000, faults={}, totals={**source.state.totals, "put_rate": 1.0})
+    view.state_changed(source.state)
+    shown, cells = row_of(view, "fast")
+    assert shown.state is AlertState.OK
+    assert [cells[0].data(), cells[3].data(), cells[0].data(Qt.ItemDataRole.ToolTipRole)] == ["OK", "", None]
+    assert not [chip for chip in view.header._chips if not chip.isHidden()]
+
+
+def test_what_is_found_of_a_part_stands_and_says_that_it_is_not_all(make_view):
+    lag = fake_state().group_lag_messages.copy()
+    lag[1] = float("nan")
+    rule = replace(RULE, series="group:*.lag_messages", threshold=15_000)
+    view = make_view(with_rules(FakeSource(outside(group_lag_messages=lag)), rule))
+    view.context.source.push_later(1_000)
+    view.state_changed(view.context.source.state)
+    shown, cells = row_of(view, "fast")
+    assert shown.state is AlertState.FIRING
+    assert "Not all of it can be judged: no full answer of broker-b." in cells[3].data(Qt.ItemDataRole.ToolTipRole)
+    assert cells[3].data().startswith("payment-settle 16,870")
+
+
 def test_rules_that_cannot_be_read_say_why_and_are_not_none(make_view, source):
     source.fail_alerts_with = StoreError("the alerts are damaged")
     view = make_view(source)
@@ -412,6 +469,9 @@ def test_what_was_told_is_told_in_chinese(chinese):
     told = [
         ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
         ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
+        ("unjudged", "Lag of a group cannot be judged: no full answer of b, c", "消费组堆积 无法判断：b, c 未完整应答"),
+        ("unjudged", "Mine cannot be judged: it was not read of all yet", "Mine 无法判断：尚未全部读取"),
+        ("unjudged", "Lag of a group is judged again", "消费组堆积 恢复判断"),
         ("alert", "Delayed messages are late: level 8 is over, now 5 ms", "延时消息投递过晚: 级别 8 已恢复，当前 5 ms"),
         ("action", "alert.muted: Lag of a group: billing (until 12:00)", "告警静音: 消费组堆积: billing (until 12:00)"),
     ]

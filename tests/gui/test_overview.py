@@ -42,6 +42,7 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
+from monitoring.alert_watch import AlertState
 from monitoring.delay import no_delays
 from monitoring.lag_limits import LagLimits
 from monitoring.series import History
@@ -604,7 +605,7 @@ def test_a_calm_cluster_says_what_could_not_be_judged(make_view):
     lag[0] = np.nan
     state = calm_outside(
         faults={"b": "no answer since 12 s: cannot connect to h:1"},
-        totals={"disk_used_percent": 10.0, "put_p99_ms": 1.0},
+        totals={"put_p99_ms": 1.0},
         lateness=None,
         group_lag_messages=lag,
         group_behind_ms=lag,
@@ -613,11 +614,19 @@ def test_a_calm_cluster_says_what_could_not_be_judged(make_view):
     assert said_of(view) == [
         "Of what is known, nothing needs attention.",
         "b: no answer since 12 s: cannot connect to h:1",
-        "Not known: Transactions given up, Delayed messages are late",
+        "Not known: The disk fills up, The disk is nearly full",
         "Not read: 1 group",
     ]
     assert "not all could be judged" in view.attention.subtitle
     assert view.attention.toolTip().splitlines() == said_of(view)[1:]
+
+
+def test_what_can_never_be_known_from_outside_is_no_news(make_view):
+    view = make_view(FakeSource(calm_outside(totals={"disk_used_percent": 10.0, "put_p99_ms": 1.0}, lateness=None)))
+    assert said_of(view) == ["Nothing needs attention."]
+    assert "judged" not in view.attention.subtitle
+    states = {rule.rule_id: view.context.alerts.state_of(rule) for rule in view.context.alerts.rules}
+    assert {rule_id for rule_id, state in states.items() if state is AlertState.UNJUDGED} == {"given-up", "late"}
 
 
 def test_what_was_missing_is_forgotten_when_it_is_there(make_view):

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import PutAlertRules, WorkerError
+from broker_core.api import PutAlertRules, RemoveAlertRule, WorkerError
 from gui.main_window.close_question import CloseQuestion
 from gui.main_window.tray import STAY_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
@@ -162,6 +162,76 @@ def test_the_icon_tells_how_the_cluster_is(frame, told, qtbot):
     frame.language.use("zh")
     qtbot.waitUntil(lambda: "内置 Broker 运行中" in tray.icon.toolTip())
     assert tray.icon.toolTip().endswith("3 个告警触发中")
+
+
+def with_brokers(frame, faults=None):
+    """Show a cluster of two brokers of which nothing fires."""
+    for rule in frame.source.alerts._watch.rules:
+        frame.source.alerts.answer(RemoveAlertRule(rule.rule_id))
+    catalog = replace(frame.source.state.catalog, brokers=["broker-a", "broker-b"], broker_version=["V5_3_3", "V5_3_3"])
+    frame.source.push_later(1_000, catalog=catalog, faults=faults or {})
+    frame.source.push_later(1_000)
+    frame.window.broker._tick()
+
+
+AWAY = "no answer since 12 s: cannot connect to h:1: refused"
+
+
+def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, told, qtbot):
+    tray = frame.window.tray
+    tray.want(stay=True)
+    with_brokers(frame)
+    assert tray._shown[0] is State.HEALTHY
+    with_brokers(frame, {"broker-b": AWAY})
+    assert tray._shown[0] is State.WARNING
+    assert tray.icon.toolTip().splitlines()[2:] == [f"broker-b: {AWAY}"]
+    assert frame.window.tool_bar.cluster_button._dot._state is State.WARNING
+    with_brokers(frame, {"broker-b": AWAY.replace("12", "13")})
+    assert "since 13 s" in tray.icon.toolTip(), "the age goes on"
+    frame.language.use("zh")
+    qtbot.waitUntil(lambda: "13 秒" in tray.icon.toolTip(), timeout=60_000)
+    frame.language.use("en")
+    with_brokers(frame)
+    assert tray._shown[0] is State.HEALTHY
+    assert len(tray.icon.toolTip().splitlines()) == 2
+    assert frame.window.tool_bar.cluster_button._dot._state is State.HEALTHY
+
+
+def test_of_several_parts_the_icon_shows_the_worst(frame, told):
+    tray = frame.window.tray
+    tray.want(stay=True)
+    with_brokers(frame, {"broker-a": "unknown to the name server for 3 s: clients do not find it", "broker-b": AWAY})
+    assert tray._shown[0] is State.WARNING
+    with_brokers(frame, {"broker-a": AWAY, "broker-b": AWAY})
+    assert tray._shown[0] is State.CRITICAL, "nobody answers"
+    with_brokers(frame, {"name server": "no route; for 3 s"})
+    assert tray._shown[0] is State.WARNING
+    rule = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1, for_ms=0, severity=Severity.CRITICAL)
+    frame.source.alerts.answer(PutAlertRules(rules_to_json([rule])))
+    frame.source.push_later(1_000)
+    frame.source.push_later(1_000)
+    frame.window.broker._tick()
+    assert tray._shown[0] is State.CRITICAL, "what fires is worse"
+
+
+def test_many_parts_that_are_away_are_counted(frame, told):
+    tray = frame.window.tray
+    tray.want(stay=True)
+    with_brokers(frame, {f"broker-{number}": AWAY for number in range(9)})
+    assert tray.icon.toolTip().splitlines()[-1] == "6 more reasons"
+    assert len(tray.icon.toolTip().splitlines()) == 2 + 4
+
+
+def test_figures_that_do_not_come_any_more_are_not_well(frame, told, monkeypatch):
+    tray = frame.window.tray
+    tray.want(stay=True)
+    with_brokers(frame)
+    assert tray._shown[0] is State.HEALTHY
+    then = frame.window.live._monotonic()
+    monkeypatch.setattr(frame.window.live, "_monotonic", lambda: then + 3_600.0)
+    frame.window.broker._tick()
+    assert tray._shown[0] is State.WARNING
+    assert tray.icon.toolTip().splitlines()[2] == "No figures have come for 1 h."
 
 
 def test_a_broker_that_is_lost_is_told_while_nobody_sees_the_banner(frame, told):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # ---- window → worker ---------------------------------------------------------------------------------------------------
 
@@ -98,6 +98,10 @@ class AlertPage:
         change_rule: The rule as it was then, as `PutAlertRules.rules`.
         changes_left_out: Older changes that nobody was shown.
         posts: Attempts to reach the web hook that ended since the start.
+        unjudged_rule: Rules that cannot be judged, or not of all that they are about.
+        unjudged_cause: Why: `monitoring.unjudged.Cause`.
+        unjudged_parts: Parts of the cluster that are away, where that is why.
+        unjudged_since_ms: Since when.
         post_status: Of the answer to the newest; -1 where none came.
     """
 
@@ -129,3 +133,7 @@ class AlertPage:
     """Whether the newest was the last attempt, and failed."""
     judged_here: bool = True
     """Whether the process that answers judges; otherwise another one on the same folder does."""
+    unjudged_rule: list[str] = field(default_factory=list)
+    unjudged_cause: list[str] = field(default_factory=list)
+    unjudged_parts: list[list[str]] = field(default_factory=list)
+    unjudged_since_ms: list[int] = field(default_factory=list)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 Columns = dict[str, bytes]
+NO_ANSWER = "no answer since"
+"""How the fault of a part begins that does not answer at all; others answer in part."""
 
 
 @dataclass(frozen=True, slots=True)

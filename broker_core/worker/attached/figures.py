@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
-from broker_core.ipc.schema import Catalog, Occurred, Snapshot, Subscriptions
+from broker_core.ipc.schema import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
 from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
@@ -304,7 +304,7 @@ class ClusterFigures:
             },
             owners=[],
             totals=self._totals(members),
-            delays=delay_columns(level_figures(self._levels(), self._clock())),
+            delays=delay_columns(level_figures(self._levels(), self._clock(), all_answer=self._all_answer)),
             timers=timer_figures(self.brokers.values()),
             faults=self.faults(),
             slave_lag_bytes=[self.of(broker).slave_lag_bytes for broker in self._catalog.brokers],
@@ -330,7 +330,7 @@ class ClusterFigures:
         """What is wrong with a broker now, since when and why; empty when nothing is."""
         of = self.of(broker)
         if of.is_lost:
-            return f"no answer since {self._seconds_since(of.lost_ms):,} s: {of.fault}"
+            return f"{NO_ANSWER} {self._seconds_since(of.lost_ms):,} s: {of.fault}"
         fault = f"{of.fault}; for {self._seconds_since(of.fault_ms):,} s" if of.fault else ""
         now_ms = self._clock()
         return ". ".join(filter(None, (of.fault_without_master(now_ms), of.fault_unregistered(now_ms), fault)))
@@ -402,7 +402,11 @@ class ClusterFigures:
         return consumers | cluster_totals(list(self.brokers.values()), self._clock())
 
     def _levels(self) -> list[tuple[BrokerLevels, dict[int, QueueOffsets]]]:
-        return [(of.levels, of.offsets.get(SCHEDULE_TOPIC, {})) for of in self.brokers.values() if not of.is_lost]
+        return [(of.levels, of.offsets.get(SCHEDULE_TOPIC, {})) for of in self.brokers.values()]
+
+    @property
+    def _all_answer(self) -> bool:
+        return not any(of.is_lost for of in self.brokers.values())
 
 
 def _last_ms(held: QueueOffsets | None) -> int:

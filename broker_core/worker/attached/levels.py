@@ -67,16 +67,24 @@ class BrokerLevels:
         return store_ms + self.table.delay_ms(level)
 
 
-def level_figures(brokers: Iterable[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int) -> list[LevelFigures]:
+def level_figures(
+    brokers: Iterable[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int, *, all_answer: bool = True
+) -> list[LevelFigures]:
     """The levels of all brokers together.
 
     Args:
-        brokers: What each told, and its queues of the schedule topic; those that do not answer are left out.
+        brokers: What each told, and its queues of the schedule topic.
         now_ms: Milliseconds since the epoch.
+        all_answer: Whether none of them is lost; else nothing is known but the levels: the rest would be taken for all.
     """
     told = [(levels, queues) for levels, queues in brokers if levels.table is not None]
     count = max((levels.table.count for levels, _queues in told if levels.table is not None), default=0)
-    return [_figures(level, told, now_ms) for level in range(1, count + 1)]
+    figures = [_figures(level, told, now_ms) for level in range(1, count + 1)]
+    return figures if all_answer else [_unknown(one) for one in figures]
+
+
+def _unknown(figures: LevelFigures) -> LevelFigures:
+    return figures._replace(pending=_UNKNOWN, next_due_ms=_UNKNOWN, overdue_ms=_UNKNOWN, delivered=_UNKNOWN)
 
 
 def _figures(level: int, brokers: list[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int) -> LevelFigures:

@@ -11,12 +11,13 @@ from gui.amounts import value_text
 from gui.models.table import CellKind, Column
 from gui.operations.alert_center import subject_text
 from gui.text import TimeZoneChoice, tr
-from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text
+from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, cause_text, condition_text
 from gui.views.events.words import text_of
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import AlertRule, readings, split_series
 from monitoring.alert_watch import AlertState, Finding
 from monitoring.dead_letters import DEAD_PREFIX
+from monitoring.lack_watch import KeptLack
 from monitoring.state import ClusterState
 
 _RECORDED_AS = {"unattended_messages": "lag_messages"}
@@ -30,16 +31,26 @@ class RuleRow:
     rule: AlertRule
     state: AlertState
     findings: tuple[Finding, ...]
+    kept_lack: KeptLack | None = None
+    """Why it cannot be judged in full."""
 
     @property
     def worst(self) -> str:
-        """The value that a list shows first."""
+        """The value that a list shows first; of a rule for which nothing holds, why that is not known."""
         if not self.findings:
-            return ""
+            return cause_text(self.kept_lack.lack) if self.kept_lack is not None else ""
         first, more = self.findings[0], len(self.findings) - 1
         about = subject_text(self.rule, first.subject.removeprefix(DEAD_PREFIX))
         text = f"{about} {value_text(self.rule.series, first.value)}".strip()
         return f"{text} +{more}" if more else text
+
+    @property
+    def lack_words(self) -> str:
+        """That it cannot be judged, why, and where something holds that this is not all; empty where all is known."""
+        if self.kept_lack is None or self.state is AlertState.OFF:
+            return ""
+        words = "Not all of it can be judged: {reason}." if self.findings else "It cannot be judged: {reason}."
+        return tr(words, reason=cause_text(self.kept_lack.lack))
 
 
 def drawn_series(one: RuleRow, state: ClusterState) -> str:
@@ -62,14 +73,23 @@ def drawn_series(one: RuleRow, state: ClusterState) -> str:
     return f"{kind}:{names[nearest]}.{drawn}"
 
 
-def rule_columns() -> list[Column[RuleRow]]:
+def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
     """Columns of the table of rules."""
+
+    def lack_tip(one: RuleRow) -> str:
+        if one.kept_lack is None or not one.lack_words:
+            return ""
+        return one.lack_words + "\n" + tr("Since {time}", time=times.full(one.kept_lack.since_ms))
+
+    def found_tip(one: RuleRow) -> str:
+        return "\n".join(filter(None, (one.worst if one.findings else "", lack_tip(one))))
+
     return [
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
-               state=lambda one: STATE_COLOURS[one.state], width=86),
+               state=lambda one: STATE_COLOURS[one.state], tip=lack_tip, width=100),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
         Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=160, gives_way=1),
-        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=182),
+        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=182),
     ]  # fmt: skip
 
 

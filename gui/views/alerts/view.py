@@ -29,14 +29,14 @@ from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, row
+from gui.widgets.basic import ElidedLabel, IconButton, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_text
-from monitoring.admin.events import EventRow, event_rows
+from monitoring.admin.events import EventGroup, EventRow, event_rows, kinds_of
 from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
 from monitoring.alert_watch import AlertState, number_text
 from monitoring.series import History
@@ -79,12 +79,16 @@ class AlertsView(PageView):
         self.problem = Notice(theme)
         self.problem.set("")
         self.search = SearchField(theme, " ", "funnel")
-        self.rules: ColumnTableModel[RuleRow] = ColumnTableModel(rule_columns(), lambda one: one.rule.rule_id, parent=self)
+        self.rules: ColumnTableModel[RuleRow] = ColumnTableModel(
+            rule_columns(context.times), lambda one: one.rule.rule_id, parent=self
+        )
         self.grid = DataGrid(self.rules, theme)
         self.chart_panel = Panel(" ")
         self.chart = TimeChart(theme, context.times, (ChartSeries("value", "Value", fill=True),), value_text=number_text)
         self.chart.leave_out_legend()
         brush_time_range(self.chart, context)
+        self.lack = ElidedLabel(role="caption")
+        """Why the selected rule cannot be judged."""
         self.form = RuleForm()
         self.mute_button = IconButton(theme, "bell", " ", role="small", caret=True, on_click=self._open_mute_menu)
         self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete_clicked)
@@ -136,7 +140,7 @@ class AlertsView(PageView):
         if state is None or source.status is not SourceStatus.READY:
             return
         self._asked_ms = state.taken_ms
-        query = ReadEvents(0, state.taken_ms + 1, EVENTS_MAX, ["alert"])
+        query = ReadEvents(0, state.taken_ms + 1, EVENTS_MAX, kinds_of(EventGroup.ALERT))
         self._query.ask(source.read_events(query), self._take, self._not_told)
 
     def _not_told(self, error: OrbitError) -> None:
@@ -236,6 +240,7 @@ class AlertsView(PageView):
         left.content.addWidget(self.grid, 1)
         self.chart_panel.add_action(self.mute_button)
         self.chart_panel.add_action(self.delete_button)
+        self.chart_panel.content.addWidget(self.lack)
         self.chart_panel.content.addWidget(self.chart, 1)
         self.chart_panel.content.addWidget(self.form)
         split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
@@ -273,7 +278,10 @@ class AlertsView(PageView):
 
     def _show_rules(self) -> None:
         center = self.center
-        rows = [RuleRow(rule, center.state_of(rule), tuple(center.findings(rule.rule_id))) for rule in center.rules]
+        rows = [
+            RuleRow(rule, center.state_of(rule), tuple(center.findings(rule.rule_id)), center.lack(rule.rule_id))
+            for rule in center.rules
+        ]
         if self._draft is not None:
             if any(one.rule.rule_id == self._draft.rule_id for one in rows):
                 self._draft = None  # it is saved
@@ -305,6 +313,8 @@ class AlertsView(PageView):
         self.delete_button.setEnabled(rule is not None)
         subject = drawn_series(chosen, self._state) if chosen is not None and self._state is not None else ""
         words = ", ".join(filter(None, (subject, unit_of(subject))))
+        self.lack.setText(chosen.lack_words if chosen is not None else "")
+        self.lack.setVisible(chosen is not None and bool(chosen.lack_words))
         self.chart_panel.set_title(tr(rule.name) if rule is not None else tr("No rule selected"), words)
         self._draw()
 
@@ -369,5 +379,7 @@ class AlertsView(PageView):
 def _chips(rows: Sequence[RuleRow]) -> list[tuple[str, State]]:
     firing = sum(one.state is AlertState.FIRING for one in rows)
     pending = sum(one.state is AlertState.PENDING for one in rows)
+    unjudged = sum(one.state is AlertState.UNJUDGED for one in rows)
     chips = [(tr("{count} firing", count=firing), State.CRITICAL)] if firing else []
-    return chips + ([(tr("{count} pending", count=pending), State.PENDING)] if pending else [])
+    chips += [(tr("{count} pending", count=pending), State.PENDING)] if pending else []
+    return chips + ([(tr("{count} cannot be judged", count=unjudged), State.CHECKING)] if unjudged else [])

@@ -11,7 +11,9 @@ from gui.theme.tokens import State
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState
 from monitoring.dead_letters import DEAD_PREFIX
+from monitoring.lack_watch import CAUSE_TEXTS
 from monitoring.state import ClusterState
+from monitoring.unjudged import Lack
 
 STATE_NAMES = {
     AlertState.OK: "OK",
@@ -19,6 +21,7 @@ STATE_NAMES = {
     AlertState.FIRING: "Firing",
     AlertState.MUTED: "Muted",
     AlertState.RESOLVED: "Resolved",
+    AlertState.UNJUDGED: "Not judged",
     AlertState.OFF: "Off",
 }
 STATE_COLOURS = {
@@ -27,6 +30,7 @@ STATE_COLOURS = {
     AlertState.FIRING: State.CRITICAL,
     AlertState.MUTED: State.IDLE,
     AlertState.RESOLVED: State.HEALTHY,
+    AlertState.UNJUDGED: State.CHECKING,
     AlertState.OFF: State.IDLE,
 }
 SEVERITY_NAMES = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.NOTICE: "Notice"}
@@ -47,6 +51,11 @@ def known_series(state: ClusterState | None) -> list[str]:
     single = [f"group:{name}.{figure}" for name in catalog.groups[:200] for figure in KINDS["group"]]
     single += [f"topic:{name}.{figure}" for name in catalog.topics[:200] for figure in KINDS["topic"]]
     return [*(f"totals.{name}" for name in sorted(state.totals)), *wide, *single]
+
+
+def cause_text(lack: Lack) -> str:
+    """Why a rule cannot be judged."""
+    return tr(CAUSE_TEXTS[lack.cause], **({"parts": ", ".join(map(tr, lack.parts))} if lack.parts else {}))
 
 
 # ---- one alert ---------------------------------------------------------------------------------------------------------

@@ -68,6 +68,8 @@ def _next_due_text(row: LevelRow) -> str:
 def _next_due_tip(row: LevelRow) -> str:
     if row.overdue_ms > OVERDUE_MS:
         return tr("The oldest message that is due waits for its delivery since {time}", time=duration_text(row.overdue_ms))
+    if row.pending < 0:
+        return tr("not known while a broker does not answer")
     return tr("Nothing waits in this level") if row.next_due_ms < 0 else tr("Time until the next message is delivered")
 
 

@@ -200,7 +200,8 @@ class DelayView(PageView):
     def _show_delivered(self, rows: list[LevelRow]) -> None:
         timer_rate = self._timers.delivered_rate if self._timers is not None else math.nan
         known = [rate for rate in (timer_rate, *(row.delivered_rate for row in rows)) if not math.isnan(rate)]
-        fact = tr("{count} by level since the start", count=count_text(sum(row.delivered for row in rows))) if rows else ""
+        count = math.nan if any(row.delivered < 0 for row in rows) else sum(row.delivered for row in rows)
+        fact = tr("{count} by level since the start", count=count_text(count)) if rows else ""
         self.tiles["delivered"].set_value(rate_number(sum(known)) if known else UNKNOWN, "/s", fact)
 
     def _show_late(self, rows: list[LevelRow]) -> None:
@@ -236,7 +237,9 @@ class DelayView(PageView):
         if timers is not None and timers.pending > 0 and timers.next_due_ms < 0:
             fact = ", ".join(filter(None, (fact, tr("timers not told"))))
         if math.isinf(due_ms) or self._state is None:
-            self.tiles["next"].set_value(UNKNOWN, "", fact or tr("Nothing is waiting") if rows else "")
+            is_known = not any(row.pending < 0 for row in rows)
+            fact = fact or tr("Nothing is waiting") if is_known else tr("not known while a broker does not answer")
+            self.tiles["next"].set_value(UNKNOWN, "", fact if rows else "")
             return
         left_ms = due_ms - self._state.taken_ms
         self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("now"), "", fact)

@@ -9,6 +9,7 @@ from gui.broker_words import broker_text
 from gui.text import KnownTexts, tr
 from gui.theme.tokens import State
 from monitoring.admin.events import EventGroup, EventRow
+from monitoring.lack_watch import CAUSE_TEXTS
 
 GROUP_NAMES = {
     EventGroup.REBALANCE: "Rebalance",
@@ -78,7 +79,14 @@ _OF_A_RULE = "alert."
 _BEHIND_A_RULE = re.compile(r"(?=: | \()")
 """Subject or detail, as `monitoring.alert_keeper` writes them behind the name of a rule."""
 _LEVEL = re.compile(r": level (\d+)")
-_ALERTS = KnownTexts("{alert}: {value}, above {limit}", "{alert}: {value}, below {limit}", "{alert} is over, now {value}")
+_ALERTS = KnownTexts(
+    "{alert} cannot be judged: {cause}",
+    "{alert} is judged again",
+    "{alert}: {value}, above {limit}",
+    "{alert}: {value}, below {limit}",
+    "{alert} is over, now {value}",
+)
+_CAUSES = KnownTexts(*CAUSE_TEXTS.values())
 
 
 def text_of(row: EventRow) -> str:
@@ -86,7 +94,9 @@ def text_of(row: EventRow) -> str:
     if row.group is EventGroup.ACTION:
         return _action_text(row.text)
     if row.group is EventGroup.ALERT:
-        return _ALERTS.text(row.text, named={"alert": _alert_name, "value": told_text, "limit": told_text})
+        return _ALERTS.text(
+            row.text, named={"alert": _alert_name, "cause": _CAUSES.text, "value": told_text, "limit": told_text}
+        )
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
     return broker_text(row.text)

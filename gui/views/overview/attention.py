@@ -86,7 +86,9 @@ class AttentionPanel(Panel):
         """See what the rules of now cannot judge."""
         self._judged_ms = self._now_ms
         if self._state is not None:
-            self._unjudged = self._unjudged_watch.look(self._context.alerts.rules, self._state)
+            found = self._unjudged_watch.look(self._context.alerts.rules, self._state)
+            # What can never be known from outside is no news; the rule says so on its page.
+            self._unjudged = found if found.is_news else NOTHING
 
     def retranslate(self) -> None:
         """Write all texts anew."""

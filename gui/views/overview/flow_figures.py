@@ -127,7 +127,9 @@ class _TopicRates:
 
 def _pending(state: ClusterState) -> float:
     levels = state.delays.pending
-    return _sum_known([float(levels.clip(0).sum()) if levels.size else NAN, state.timers.get("pending", NAN)])
+    if (levels < 0).any():
+        return NAN
+    return _sum_known([float(levels.sum()) if levels.size else NAN, state.timers.get("pending", NAN)])
 
 
 def _retry_lag(state: ClusterState, topics: set[int]) -> float:

@@ -1,6 +1,7 @@
 """Alerts are kept and judged where the history is, with or without a window."""
 
 import json
+import math
 import sqlite3
 import threading
 from dataclasses import replace
@@ -73,6 +74,63 @@ def only(keeper: AlertKeeper, *wanted: AlertRule) -> None:
 
 def texts(keeper: AlertKeeper, state) -> list[str]:
     return [event.text for event in keeper.look(state) if event.kind == "alert"]
+
+
+# ---- what cannot be judged ----
+
+FAULTS = {"broker-b": "no answer since 12 s: cannot connect to h:1"}
+
+
+def outside(milliseconds: int, faults: dict[str, str], **totals: float):
+    catalog = replace(STATE.catalog, brokers=["a", "broker-b"], broker_version=["V5_3_3", "V5_3_3"])
+    return replace(at(milliseconds, **totals), catalog=catalog, faults=faults)
+
+
+def unjudged(keeper: AlertKeeper) -> list[tuple[str, str, list[str]]]:
+    found = page(keeper)
+    return list(zip(found.unjudged_rule, found.unjudged_cause, found.unjudged_parts, strict=True))
+
+
+def test_a_rule_whose_broker_is_away_neither_fires_nor_is_over(start):
+    keeper = start()
+    only(keeper, RULE)
+    assert texts(keeper, outside(0, {})) == ["Fast: 1,284 /s, above 1,000 /s"]
+    for second in range(1, 120):
+        assert texts(keeper, outside(second * 1_000, FAULTS, put_rate=math.nan)) == []
+    assert unjudged(keeper) == [("fast", "away", ["broker-b"])]
+    assert page(keeper).found_firing == [True]
+    assert texts(keeper, outside(120_000, {}, put_rate=10.0)) == ["Fast is over, now 10 /s"]
+    assert unjudged(keeper) == []
+
+
+def test_the_history_has_it_that_a_rule_cannot_be_judged_and_a_restart_does_not_repeat_it(start):
+    keeper = start()
+    only(keeper, RULE)
+
+    def told(keeper, milliseconds, faults, rate):
+        events = keeper.look(outside(milliseconds, faults, put_rate=rate))
+        return [(event.kind, event.text) for event in events if event.kind == "unjudged"]
+
+    assert told(keeper, 0, FAULTS, math.nan) == []
+    assert told(keeper, 60_000, FAULTS, math.nan) == [("unjudged", "Fast cannot be judged: no full answer of broker-b")]
+    keeper.close()
+    again = start()
+    assert unjudged(again) == [("fast", "away", ["broker-b"])]
+    assert page(again).unjudged_since_ms == [TAKEN_MS]
+    assert told(again, 130_000, FAULTS, math.nan) == []
+    assert told(again, 131_000, {}, 10.0) == [("unjudged", "Fast is judged again")]
+    again.close()
+    assert unjudged(start()) == []
+
+
+def test_a_rule_about_another_series_is_judged_anew(start):
+    keeper = start()
+    only(keeper, RULE)
+    keeper.look(outside(0, FAULTS, put_rate=math.nan))
+    keeper.answer(PutAlertRules(rules_to_json([replace(RULE, series="totals.got_rate")])))
+    assert unjudged(keeper) == []
+    keeper.look(outside(1_000, FAULTS, put_rate=math.nan))
+    assert unjudged(keeper) == []
 
 
 # ---- rules ----

@@ -10,6 +10,8 @@ from broker_core.api import StoreError
 from monitoring.alert_rules import AlertRule
 from monitoring.alert_store import CHANGES_MAX, FILE_NAME, FORMAT, WAITING_POSTS_MAX, AlertStore, Post
 from monitoring.alert_watch import AlertChange, Finding
+from monitoring.lack_watch import KeptLack
+from monitoring.unjudged import Cause, Lack
 
 RULE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 OTHER = replace(RULE, rule_id="o", name="Other")
@@ -50,6 +52,24 @@ def test_a_rule_that_cannot_be_read_is_left_out_and_kept(store, path, caplog):
     with sqlite3.connect(path) as other:
         assert [row[0] for row in other.execute("SELECT rule_id FROM rules ORDER BY rule_id")] == ["future", "o"]
     other.close()
+
+
+def test_why_rules_are_not_judged_is_kept_until_they_are(store, path):
+    away = KeptLack(Lack(Cause.AWAY, ("broker-b", "名")), 10, is_told=True)
+    unread = KeptLack(Lack(Cause.UNREAD), 20)
+    store.save({}, [], 30, webhook=False, lacks={"r": away, "o": unread})
+    again = AlertStore(path)
+    assert again.lacks() == {"r": away, "o": unread}
+    again.close()
+    store.save({}, [], 31, webhook=False, lacks={"r": None, "o": replace(unread, is_told=True)})
+    assert store.lacks() == {"o": replace(unread, is_told=True)}
+
+
+def test_a_cause_of_a_newer_orbit_is_left_out(store, path):
+    with sqlite3.connect(path) as other:
+        other.execute("INSERT INTO lacks VALUES ('r', 'of the future', '[]', 5, 0)")
+    other.close()
+    assert store.lacks() == {}
 
 
 def test_findings_come_and_go(store):

@@ -69,6 +69,53 @@ def test_an_unknown_value_changes_nothing():
     assert told(quiet, at(0, put_rate=math.nan)) == []
 
 
+def test_what_was_pending_while_nobody_knew_begins_anew():
+    slow = replace(PUT_RATE, for_ms=3 * GAP_MS)
+    watch = AlertWatch([slow])
+    watch.look(at(0))
+    for second in range(1, 62):
+        assert told(watch, at(second * 1_000, put_rate=math.nan)) == []
+    assert state(watch, slow) is AlertState.PENDING, "a value may be missing for a while"
+    for second in range(62, 400, 2):
+        watch.look(at(second * 1_000, put_rate=math.nan))
+    assert state(watch, slow) is AlertState.OK
+    assert told(watch, at(400_000)) == [], "it may not have held meanwhile"
+    for second in range(401, 580):
+        assert told(watch, at(second * 1_000)) == []
+    assert told(watch, at(580_000)) == [("", True)]
+
+
+def test_what_fires_goes_on_while_nobody_knows():
+    watch = AlertWatch([AT_ONCE])
+    assert told(watch, at(0)) == [("", True)]
+    for second in range(1, 400):
+        assert told(watch, at(second * 1_000, put_rate=math.nan)) == []
+    assert told(watch, at(400_000)) == [], "it was told of"
+    assert told(watch, at(401_000, put_rate=0.0)) == [("", False)]
+
+
+def test_after_a_restart_nothing_is_over_before_all_brokers_told_what_they_have():
+    rule = AlertRule("lag", "Lag", "group:*.lag_messages", above=True, threshold=15_000, for_ms=0)
+    watch = AlertWatch([rule])
+    watch.restore({"lag": [Finding("elsewhere", 20_000.0, TAKEN_MS - 60_000, is_firing=True, is_told=True)]}, TAKEN_MS)
+    faults = {"b": "no answer since 12 s: cannot connect to h:1"}
+    silent = replace(STATE, faults=faults, catalog=replace(STATE.catalog, brokers=["a", "b"], broker_version=["V5_3_3", ""]))
+    for second in range(0, 200, 10):
+        assert ("elsewhere", False) not in told(watch, replace(silent, taken_ms=TAKEN_MS + second * 1_000))
+    catalog = replace(STATE.catalog, brokers=["a", "b"], broker_version=["V5_3_3", "V5_3_3"])
+    assert ("elsewhere", False) in told(watch, replace(STATE, taken_ms=TAKEN_MS + 200_000, catalog=catalog))
+
+
+def test_a_rule_that_cannot_be_judged_is_not_all_right():
+    fired = [Finding("a", 1.0, 0, is_firing=True)]
+    pending = [Finding("a", 1.0, 0, is_firing=False)]
+    assert state_of(PUT_RATE, [], TAKEN_MS, is_judged=False) is AlertState.UNJUDGED
+    assert state_of(PUT_RATE, [], TAKEN_MS, TAKEN_MS - 1, is_judged=False) is AlertState.UNJUDGED
+    assert state_of(PUT_RATE, fired, TAKEN_MS, is_judged=False) is AlertState.FIRING
+    assert state_of(PUT_RATE, pending, TAKEN_MS, is_judged=False) is AlertState.PENDING
+    assert state_of(replace(PUT_RATE, enabled=False), [], TAKEN_MS, is_judged=False) is AlertState.OFF
+
+
 def test_each_subject_of_a_pattern_is_judged_by_itself():
     rule = AlertRule("lag", "Lag", "group:*-*.lag_messages", above=True, threshold=500, for_ms=0)
     watch = AlertWatch([rule])

@@ -192,7 +192,12 @@ def test_levels_of_two_brokers_are_one_lane_each(figures, clock):
     assert (ints(delays["pending"]), ints(delays["delivered"])) == ([0, 5], [0, 2])
     assert figures.of("a").levels.unread_heads({1: QueueOffsets(1, 5, 50)}) == [(2, 4)]
     figures.lost("a", "gone")
-    assert ints(figures.snapshot().delays["pending"]) == [0, 4]
+    delays = figures.snapshot().delays
+    assert ints(delays["level"]) == [1, 2], "the levels are there"
+    # What the other broker has would be taken for all.
+    assert [ints(delays[name]) for name in ("pending", "next_due_ms", "overdue_ms", "delivered")] == [[-1, -1]] * 4
+    figures.answered("a")
+    assert ints(figures.snapshot().delays["pending"]) == [0, 5]
 
 
 def test_half_and_op_lag_are_those_of_the_check_group(figures):

@@ -1,0 +1,117 @@
+"""`LackWatch`: since when which rules cannot be judged, and when that is told. Pure: no clock, no file, no language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from monitoring.alert_rules import AlertRule
+from monitoring.unjudged import Cause, Lack
+
+UNJUDGED_EVENT = "unjudged"
+"""Kind of the events that tell of it."""
+PATIENCE_MS = 10_000
+"""How long a rule that was judged counts as judged: a queue or an age that is read a round later is no news."""
+TOLD_AFTER_MS = 60_000
+"""How long a rule must have been without judgement before the events tell of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLack:
+    """Why a rule cannot be judged, since when (ms since the epoch), and whether that was told."""
+
+    lack: Lack
+    since_ms: int
+    is_told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LackChange:
+    """A rule could not be judged for a while, or can be again: something to write down."""
+
+    rule: AlertRule
+    lack: Lack | None
+    """None: it is judged again."""
+    at_ms: int
+
+
+class LackWatch:
+    """Follows what `monitoring.unjudged` says of one state after another; bounded by the rules."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, KeptLack] = {}
+        self._judged: set[str] = set()
+        """Rules that were judged in full since the start."""
+        self.touched: set[str] = set()
+        """Ids of rules of which something else is to be kept since whoever keeps it cleared this."""
+
+    def restore(self, kept: Mapping[str, KeptLack]) -> None:
+        """Go on where another watch had come to."""
+        self._kept = dict(kept)
+
+    def forget(self, rule_ids: Iterable[str]) -> None:
+        """These rules are about something else now."""
+        for rule_id in rule_ids:
+            self._judged.discard(rule_id)
+            if rule_id in self._kept:
+                self._drop(rule_id)
+
+    def kept(self, rule_id: str) -> KeptLack | None:
+        """Why a rule cannot be judged."""
+        return self._kept.get(rule_id)
+
+    def standing(self, now_ms: int) -> dict[str, KeptLack]:
+        """What is to be shown: by rule id, without what may be over in a moment."""
+        return {rule_id: one for rule_id, one in self._kept.items() if not self._may_pass(rule_id, one, now_ms)}
+
+    def look(self, rules: Iterable[AlertRule], lacks: Mapping[str, Lack], now_ms: int) -> list[LackChange]:
+        """Take what cannot be judged now; returns what is to be told."""
+        watched = {rule.rule_id: rule for rule in rules if rule.enabled}
+        for rule_id in [rule_id for rule_id in self._kept if rule_id not in watched]:
+            self._drop(rule_id)
+        self._judged &= watched.keys()
+        told = [self._look_at(rule, lacks.get(rule_id), now_ms) for rule_id, rule in watched.items()]
+        return [change for change in told if change is not None]
+
+    def _look_at(self, rule: AlertRule, lack: Lack | None, now_ms: int) -> LackChange | None:
+        rule_id, known = rule.rule_id, self._kept.get(rule.rule_id)
+        if lack is None:
+            self._judged.add(rule_id)
+            if known is None:
+                return None
+            self._drop(rule_id)
+            return LackChange(rule, None, now_ms) if known.is_told else None
+        # A clock set back must not make it begin in the future.
+        since_ms = now_ms if known is None else min(known.since_ms, now_ms)
+        was_told = known is not None and known.is_told
+        one = KeptLack(lack, since_ms, was_told or now_ms - since_ms >= TOLD_AFTER_MS)
+        if one != known:
+            self._kept[rule_id] = one
+            self.touched.add(rule_id)
+        return LackChange(rule, lack, now_ms) if one.is_told and not was_told else None
+
+    def _drop(self, rule_id: str) -> None:
+        del self._kept[rule_id]
+        self.touched.add(rule_id)
+
+    def _may_pass(self, rule_id: str, one: KeptLack, now_ms: int) -> bool:
+        return one.lack.cause is Cause.UNREAD and rule_id in self._judged and now_ms - one.since_ms < PATIENCE_MS
+
+
+# ---- in words ----------------------------------------------------------------------------------------------------------
+
+CAUSE_TEXTS = {
+    Cause.INSIDE_ONLY: "only Orbit's own broker tells it",
+    Cause.NOT_TOLD: "the brokers do not tell it",
+    Cause.AWAY: "no full answer of {parts}",
+    Cause.UNREAD: "it was not read of all yet",
+    Cause.ABSENT: "there is nothing of this name",
+}
+
+
+def lack_text(change: LackChange) -> str:
+    """As the history of events keeps it."""
+    if change.lack is None:
+        return f"{change.rule.name} is judged again"
+    reason = CAUSE_TEXTS[change.lack.cause].format(parts=", ".join(change.lack.parts))
+    return f"{change.rule.name} cannot be judged: {reason}"
