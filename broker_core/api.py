@@ -7,6 +7,7 @@ here is how one talks to it.
 from __future__ import annotations
 
 from broker_core.client.unanswered import may_be_stored
+from broker_core.counted import counted
 from broker_core.errors import (
     AccountRefusedError,
     BugError,
@@ -301,6 +302,7 @@ __all__ = [
     "WorkerMessage",
     "acts",
     "as_message_queue",
+    "counted",
     "emit",
     "error_from_wire",
     "first_topic_of_retry",

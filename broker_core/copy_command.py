@@ -32,6 +32,7 @@ from broker_core.copying.patience import Patience, Surroundings
 from broker_core.copying.receipt import Receipt
 from broker_core.copying.runner import CopyRunner
 from broker_core.copying.survey import Survey
+from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.search.literals import parse_time
 
@@ -287,7 +288,7 @@ async def _carry_out(receipt: Receipt, ends: Ends, arguments: argparse.Namespace
     rate = arguments.rate or receipt.plan.order.rate
     patience = Patience(outside, rate=rate, wait_max_s=arguments.wait_max)
     runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, patience)
-    _say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {receipt.plan.count:,} messages to send")
+    _say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {counted(receipt.plan.count, 'message')} to send")
 
     def command(word: str) -> None:
         if word == "pause":
@@ -320,7 +321,7 @@ def _last_word(receipt: Receipt, patience: Patience, runner: CopyRunner) -> str:
         return f"complete: {receipt.counts}; {where}"
     why = patience.stopped_because or "see the receipt"
     if runner.offsets_not_set:
-        why = f"{runner.offsets_not_set:,} offsets were not set, as members of their groups are online"
+        why = counted(runner.offsets_not_set, "offset was", "offsets were") + " not set, as members of their groups are online"
     going_on = (
         ""
         if patience.is_over_for_good or (runner.is_finished and not runner.offsets_not_set)

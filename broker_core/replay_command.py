@@ -25,6 +25,7 @@ from pathlib import Path
 from broker_core.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.clock import wall_clock_ms
 from broker_core.command_control import Wakeable, cancelled_by_signals, interrupts, listen
+from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.folder import replays_folder
 from broker_core.replay.goal import check_goal
@@ -234,7 +235,7 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
     with Journal(folder) as journal:
         ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
         outside = Surroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
-        _say(f"journal: {folder}, {journal.left:,} of {journal.plan.count:,} messages to send")
+        _say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
         goal = goal_of(journal.plan)
         goal.check_sendable()
         async with goal.producer(PRODUCER_GROUP) as producer:

@@ -24,6 +24,7 @@ from typing import Protocol
 from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
+from broker_core.counted import counted
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.search.export import FORMATS, exported
 from broker_core.search.expression import Expression
@@ -286,7 +287,7 @@ class _Run:
         """A line of progress now and then, while hits go to a file."""
         if self._tells_progress and time.monotonic() - self._told_s >= PROGRESS_INTERVAL_S:
             self._told_s = time.monotonic()
-            _say(f"progress: scanned {step.scanned:,} of {step.total:,}, {step.found:,} hits")
+            _say(f"progress: scanned {step.scanned:,} of {step.total:,}, {counted(step.found, 'hit')}")
 
     def _give(self, hit: Hit, unit_code: int | None) -> None:
         code = unit_code

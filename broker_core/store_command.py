@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from broker_core.config import StoreConfig
+from broker_core.counted import counted
 from broker_core.errors import ForeignStoreError, OrbitError
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.inspection.dump import Row, dump_config, dump_index, dump_messages, dump_queues
@@ -108,8 +109,9 @@ def _clean(arguments: argparse.Namespace) -> int:
     with MessageStore.open(StoreConfig(root=root, file_reserved_hours=arguments.reserved_hours)) as store:
         cleaned = store.clean()
         _print(
-            f"{root}: {cleaned.log_files:,} commit log files ({cleaned.log_bytes:,} bytes), {cleaned.queue_files:,} consume "
-            f"queue and {cleaned.index_files:,} index files were deleted; the log begins at {store.commit_log_min_offset:,}"
+            f"{root}: deleted: {counted(cleaned.log_files, 'commit log file')} ({counted(cleaned.log_bytes, 'byte')}), "
+            f"{counted(cleaned.queue_files, 'consume queue file')}, {counted(cleaned.index_files, 'index file')}; "
+            f"the log begins at {store.commit_log_min_offset:,}"
         )
     return 0
 
@@ -124,10 +126,10 @@ def _verify(arguments: argparse.Namespace) -> int:
     for note in run.notes:
         _print(f"note: {note}")
     examined = (
-        f"{run.records:,} records from {run.log_min_offset:,} to {run.log_end:,}, {run.queues:,} queues, "
-        f"{run.index_files:,} index files"
+        f"{counted(run.records, 'record')} from {run.log_min_offset:,} to {run.log_end:,}, {counted(run.queues, 'queue')}, "
+        f"{counted(run.index_files, 'index file')}"
     )
-    _print(f"{root}: {examined}: " + (f"{count:,} inconsistencies" if count else "sound"))
+    _print(f"{root}: {examined}: " + (counted(count, "inconsistency", "inconsistencies") if count else "sound"))
     return EXIT_UNSOUND if count else 0
 
 

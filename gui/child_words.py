@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from gui.text import shown_language, tr
+from gui.text import shown_language, spoken_forms, told_anew, tr
 
 _FORMS: tuple[str, ...] = (
     "What lies behind it was not tried.",
@@ -274,7 +274,11 @@ LINES_KEPT = 2_048
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     # When first asked for: nothing is said before a person starts something.
-    return tuple((form, re.compile(re.sub(r"\\\{(\w+)\\\}", _field, re.escape(form)))) for form in _FORMS)
+    return tuple(
+        (form, re.compile(re.sub(r"\\\{(\w+)\\\}", _field, re.escape(spoken))))
+        for form in _FORMS
+        for spoken in spoken_forms(form)
+    )
 
 
 def _field(found: re.Match[str]) -> str:
@@ -302,7 +306,7 @@ def _anew(line: str, depth: int) -> str:
         if found is not None:
             fields = found.groupdict()
             told = {name: _anew(value, depth - 1) if name in _WITHIN else value for name, value in fields.items()}
-            return indent + tr(form, **told)
+            return indent + told_anew(form, told)
     for between in _BREAKS:
         if between in words:
             parts = words.split(between)

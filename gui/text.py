@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property, lru_cache
+from string import Formatter
 
 from PySide6.QtCore import QCoreApplication, QObject, QTranslator, Signal
 
@@ -71,6 +72,24 @@ def shown_language() -> str:
     return "zh" if tr("Reports") != "Reports" else "en"
 
 
+def spoken_forms(form: str) -> list[str]:
+    """A text with fields as it may be said: with all of its counts in the plural, and with any of them in the singular."""
+    spoken = [form]
+    for plural, singular in load_singulars().get(form, {}).values():
+        spoken += [one.replace(plural, singular) for one in spoken]
+    return spoken
+
+
+def told_anew(form: str, fields: Mapping[str, str]) -> str:
+    """A known text in the language of the window; a count that its singular leaves out is 1."""
+    return tr(form, **dict.fromkeys(fields_of(form), "1") | dict(fields))
+
+
+def fields_of(form: str) -> list[str]:
+    """Names of the fields of a text."""
+    return [name for _text, name, _spec, _conversion in Formatter().parse(form) if name is not None]
+
+
 class KnownTexts:
     """Texts that another process wrote in English, recognised by their form; their names and figures stay.
 
@@ -84,7 +103,11 @@ class KnownTexts:
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
         # When first asked for: the frame is on screen before the worker says anything.
-        return [(form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(form)))) for form in self._forms]
+        return [
+            (form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(spoken))))
+            for form in self._forms
+            for spoken in spoken_forms(form)
+        ]
 
     def text(self, text: str, *, named: Mapping[str, Callable[[str], str]] | None = None) -> str:
         """The text in the language of the window; one of unknown form as `tr` has it, else as it came.
@@ -97,7 +120,7 @@ class KnownTexts:
             found = pattern.fullmatch(text)
             if found is not None:
                 fields = found.groupdict()
-                return tr(form, **{name: (named or {}).get(name, str)(value) for name, value in fields.items()})
+                return told_anew(form, {name: (named or {}).get(name, str)(value) for name, value in fields.items()})
         return tr(text)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from broker_core.copying.carried import what_becomes
 from broker_core.copying.order import CopyOrder
+from broker_core.counted import counted
 from broker_core.errors import CodecError
 from broker_core.remoting.json_body import MessageQueue
 
@@ -148,7 +149,8 @@ class CopyPlan:
         """The preview, a line for each fact."""
         order = self.order
         about = "" if self.is_exact else "about "
-        yield f"plan: {self.count:,} messages with {about}{self.bytes:,} bytes, from {order.source} to {order.target}"
+        messages, size = counted(self.count, "message"), counted(self.bytes, "byte")
+        yield f"plan: {messages} with {about}{size}, from {order.source} to {order.target}"
         yield from _cut([line for topic in self.topics for line in self._topic_lines(topic)])
         yield from _cut([_group_line(group) for group in self.groups])
         if order.offsets:
@@ -160,10 +162,11 @@ class CopyPlan:
         parts = [part for part in self.parts if part.topic == topic.source]
         count = sum(part.count for part in parts)
         name = topic.source if topic.source == topic.target else f"{topic.source} as {topic.target}"
-        yield f"  topic {name}: {count:,} messages of {len(parts)} queues; {_verdict(topic)}"
+        yield f"  topic {name}: {counted(count, 'message')} of {counted(len(parts), 'queue')}; {_verdict(topic)}"
         if not topic.in_place:
             targets = len({part.target for part in parts})
-            yield f"    {len(parts)} queues become {targets}: those that share one are merged by store time, each in its order"
+            become = counted(len(parts), "queue will become", "queues become")
+            yield f"    {become} {targets}: those that share one are merged by store time, each in its order"
         yield from (f"    note: {note}" for note in topic.notes)
 
     def _offset_lines(self) -> Iterator[str]:
@@ -204,18 +207,20 @@ def _offset_line(row: OffsetPlan, part: Part, *, in_place: bool) -> str:
     inside = min(max(row.offset - part.first, 0), part.count)
     at = f"about {part.to_offset + inside:,}" if in_place else "by time"
     if row.offset < part.first:
-        extra = f"; {part.first - row.offset:,} messages before the range are not copied"
+        extra = "; " + counted(part.first - row.offset, "message before the range is", "messages before the range are")
     elif row.offset > part.end:
-        extra = f"; {row.offset - part.end:,} consumed messages behind the range are not copied"
+        extra = "; " + counted(
+            row.offset - part.end, "consumed message behind the range is", "consumed messages behind the range are"
+        )
     else:
         extra = ""
-    return f"{where} → {to}: {at}, now {before}{extra}"
+    return f"{where} → {to}: {at}, now {before}" + (f"{extra} not copied" if extra else "")
 
 
 def _cut(lines: list[str]) -> Iterator[str]:
     yield from lines[:LINES_SHOWN]
     if len(lines) > LINES_SHOWN:
-        yield f"  and {len(lines) - LINES_SHOWN:,} lines more"
+        yield f"  and {counted(len(lines) - LINES_SHOWN, 'line')} more"
 
 
 def _with_tuples(row: Any, *names: str) -> dict[str, Any]:  # noqa: ANN401  JSON

@@ -18,6 +18,7 @@ from broker_core.copying.carried import is_reserved, target_topic
 from broker_core.copying.mapping import TargetQueues, differences, matched, wanted_queues
 from broker_core.copying.order import ALL_GROUPS, CopyOrder
 from broker_core.copying.plan import CopyPlan, GroupPlan, OffsetPlan, Part, TopicPlan
+from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError
 from broker_core.message.record import SIZE
 from broker_core.remoting.json_body import MessageQueue
@@ -222,7 +223,8 @@ class Survey:
                 )
             )  # fmt: skip
         if gone:
-            self._warnings.append(f"{gone:,} messages of {topic} that were asked for are no longer kept by the source")
+            one, several = f"message of {topic} that was asked for is", f"messages of {topic} that were asked for are"
+            self._warnings.append(f"{counted(gone, one, several)} no longer kept by the source")
 
     async def _warn_of_consumers(self, topic: str) -> None:
         admin = self._target.admin

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_core.access import ClusterAccess
+from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.audience import GROUPS_ASKED_MAX, warnings
 from broker_core.replay.survey import Survey
@@ -56,5 +57,6 @@ async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
     except OrbitError as error:
         return [f"warning: what groups would reject is not known: {error.message}"]
     if kinds.left_out:
-        lines.append(f"warning: {kinds.left_out:,} messages of further tags were not held against subscriptions")
+        left_out = counted(kinds.left_out, "message of a further tag was", "messages of further tags were")
+        lines.append(f"warning: {left_out} not held against subscriptions")
     return lines

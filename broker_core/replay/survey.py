@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from broker_core.counted import counted
 from broker_core.message import properties as props
 from broker_core.replay.audience import Kinds
 from broker_core.replay.item import ReplayItem
@@ -62,14 +63,15 @@ class Survey:
     def lines(self) -> Iterator[str]:
         """The plan, a line for each fact."""
         sent = self._routes.total()
-        yield f"plan: {sent:,} messages with {self._body_bytes:,} bytes of bodies, {self._time_taken(sent)}"
+        size = counted(self._body_bytes, "byte of body", "bytes of bodies")
+        yield f"plan: {counted(sent, 'message')} with {size}, {self._time_taken(sent)}"
         for (source, topic), count in self._routes.most_common(ROUTES_SHOWN):
             yield f"  {count:,} from {source} to {topic}"
         if len(self._routes) > ROUTES_SHOWN:
-            yield f"  and {len(self._routes) - ROUTES_SHOWN:,} more pairs of topics"
+            yield f"  and {counted(len(self._routes) - ROUTES_SHOWN, 'more pair', 'more pairs')} of topics"
         for state, words in _MORE_THAN_MESSAGES.items():
             if self._states[state]:
-                yield f"  note: {self._states[state]:,} of them are {words}"
+                yield f"  note: {counted(self._states[state], 'of them is', 'of them are')} {words}"
         for reason, count in self._skipped.most_common():
             yield f"  {count:,} left out: {reason}"
 

@@ -21,6 +21,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 from broker_core.client.admin import AdminClient
+from broker_core.counted import counted
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.message.record import PHYSICAL_OFFSET_POSITION, QUEUE_OFFSET_POSITION, SIZE, decode_record
@@ -33,7 +34,7 @@ from broker_core.search.facts import MessageFacts, compare, matches
 from broker_core.search.gaps import Gaps, unknown_topic
 from broker_core.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls, QueuePart
 from broker_core.search.pulled_filter import PulledFilter
-from broker_core.search.results import Hit, Outcome, Step
+from broker_core.search.results import Hit, Outcome, Step, limit_reason, undecoded_reason
 from broker_core.search.store_times import CLOCK_MARGIN_MS
 
 PULL_MESSAGES = 32
@@ -132,13 +133,14 @@ class ClusterSearch:
                 self._gaps.add(unknown_topic(topic, topics))
         self._topics = sorted(topic for topic in topics if self._may_match(topic, None))
         if self._lookups is not None:
-            self.plan = f"lookup of {len(self._lookups):,} keys in {len(self._topics):,} topics"
+            self.plan = f"lookup of {counted(len(self._lookups), 'key')} in {counted(len(self._topics), 'topic')}"
             self.total_messages = len(self._lookups)
             return
         await self._places.each(self._topics, self._add_parts)
         self._parts.sort(key=lambda part: part.queue)
         self.total_messages = sum(part.end - part.first for part in self._parts)
-        self.plan = f"scan of {len(self._parts):,} queues in {len(self._topics):,} topics, {self.total_messages:,} messages"
+        queues = counted(len(self._parts), "queue")
+        self.plan = f"scan of {queues} in {counted(len(self._topics), 'topic')}, {counted(self.total_messages, 'message')}"
 
     async def steps(self) -> AsyncGenerator[Step, None]:
         """Carry the search out; `outcome` is known afterwards."""
@@ -178,11 +180,11 @@ class ClusterSearch:
     def _end(self) -> None:
         reasons = self._gaps.reasons()
         if self._limit is not None and self._found >= self._limit:
-            reasons.insert(0, f"the limit of {self._limit:,} hits was reached")
+            reasons.insert(0, limit_reason(self._limit))
         elif self._cancelled.is_set():
             reasons.insert(0, "it was cancelled")
         if self._undecoded:
-            reasons.append(f"{self._undecoded:,} bodies could not be decompressed and were searched as they are stored")
+            reasons.append(undecoded_reason(self._undecoded))
         self.outcome = Outcome(self._scanned, self._found, tuple(reasons))
 
     def _hits(self, answers: Answers) -> Iterator[Hit]:
@@ -242,7 +244,7 @@ class ClusterSearch:
         """Offsets without a message are none of ours (an aborted transaction) unless the queue begins behind them by now."""
         gone = min(await self._admin.min_offset_of(part.address, part.queue), first, part.end) - offset
         if gone > 0:
-            self._gaps.add(f"{part.name}: {gone:,} messages from offset {offset:,} on expired during the search")
+            self._gaps.add(f"{part.name}: {counted(gone, 'message')} from offset {offset:,} on expired during the search")
 
     # ---- lookups -------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker_core.counted import counted
 from broker_core.errors import ForeignStoreError
 from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import HostAddress
@@ -105,7 +106,7 @@ class Planner:
         if lookups is not None:
             places = [self._place_by_id(lookup) for lookup in lookups]
             if -1 not in places:
-                return Plan((f"{_counted(len(places), 'record')} read by id",), len(places), tuple(sorted(set(places))))
+                return Plan((f"{counted(len(places), 'record')} read by id",), len(places), tuple(sorted(set(places))))
             looked_up = None if self.doubt else self._lookup_plan(lookups)
             if looked_up is not None:
                 return looked_up
@@ -140,7 +141,7 @@ class Planner:
         start, end = self._log_range()
         ranges = _merged([(max(low, start), min(high, end)) for low, high in index.unknown])
         outside = [place for place in sorted(places) if not _is_inside(place, ranges)]
-        steps = [f"index lookup of {_counted(len(lookups), 'key')} in {_counted(len(topics), 'topic')}"]
+        steps = [f"index lookup of {counted(len(lookups), 'key')} in {counted(len(topics), 'topic')}"]
         if ranges:
             steps.append(f"scan of {_size(ranges)} that the index does not cover")
         return Plan(tuple(steps), len(outside) + self._messages_in(ranges), tuple(outside), ranges=tuple(ranges))
@@ -182,7 +183,7 @@ class Planner:
         if not spans:
             return Plan(("no queue of the store can hold a match",), 0)
         messages = _messages(spans)
-        return Plan((f"scan of {_counted(len(spans), 'queue')}, {_about(messages)}",), messages, spans=tuple(spans))
+        return Plan((f"scan of {counted(len(spans), 'queue')}, {_about(messages)}",), messages, spans=tuple(spans))
 
     # ---- the log -------------------------------------------------------------------------------------------------------
 
@@ -258,14 +259,10 @@ def _is_inside(place: int, ranges: list[Range]) -> bool:
     return any(start <= place < end for start, end in ranges)
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _about(messages: int) -> str:
     if messages >= 1_000_000:
         return f"{messages / 1e6:.1f} M messages"
-    return _counted(messages, "message")
+    return counted(messages, "message")
 
 
 def _size(ranges: list[Range]) -> str:

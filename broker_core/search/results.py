@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from broker_core.counted import counted
 from broker_core.message.model import StoredMessage
 from broker_core.store.inspection.finding import Finding
 
@@ -58,5 +59,19 @@ class Outcome:
         return not self.reasons
 
     def __str__(self) -> str:
-        counts = f"{self.found:,} hits in {self.scanned:,} messages"
+        counts = f"{counted(self.found, 'hit')} in {counted(self.scanned, 'message')}"
         return f"complete: {counts}" if self.is_complete else f"partial: {counts}; {'; '.join(self.reasons)}"
+
+
+def limit_reason(limit: int) -> str:
+    """Why a search ended with as many hits as it was to find."""
+    return f"the limit of {counted(limit, 'hit')} was reached"
+
+
+def undecoded_reason(count: int) -> str:
+    """Why bodies may hold what was not found."""
+    return counted(
+        count,
+        "body could not be decompressed and was searched as it is stored",
+        "bodies could not be decompressed and were searched as they are stored",
+    )

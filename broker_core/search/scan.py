@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from broker_core.counted import counted
 from broker_core.errors import RecordError, UsageError
 from broker_core.message.model import StoredMessage
 from broker_core.message.record import decode_record
@@ -28,7 +29,16 @@ from broker_core.search.light_topics import told_by_records
 from broker_core.search.log_end import log_end
 from broker_core.search.plan import Plan, Planner, doubt_of
 from broker_core.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
-from broker_core.search.results import FINDINGS_MAX, STEP_BYTES_MAX, STEP_HITS_MAX, Hit, Outcome, Step
+from broker_core.search.results import (
+    FINDINGS_MAX,
+    STEP_BYTES_MAX,
+    STEP_HITS_MAX,
+    Hit,
+    Outcome,
+    Step,
+    limit_reason,
+    undecoded_reason,
+)
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.inspection.log_reader import LogReader
 from broker_core.store.layout import Bytes, Int64s, RecordHeads, records_at
@@ -163,18 +173,23 @@ class StoreSearch:
     def _end(self) -> None:
         counts, reasons = self._counts, self._reasons
         if self._limit is not None and counts.found >= self._limit:
-            reasons.append(f"the limit of {self._limit:,} hits was reached")
+            reasons.append(limit_reason(self._limit))
         elif self._is_cancelled:
             reasons.append("it was cancelled")
         if counts.damaged:
-            places = "1 damaged place" if counts.damaged == 1 else f"{counts.damaged:,} damaged places"
-            reasons.append(f"{places} could not be read, the first in {counts.findings[0]}")
+            reasons.append(f"{counted(counts.damaged, 'damaged place')} could not be read, the first in {counts.findings[0]}")
         if counts.missing:
-            reasons.append(f"{counts.missing:,} messages that the queues name are not in the log")
+            reasons.append(
+                counted(
+                    counts.missing,
+                    "message that the queues name is not in the log",
+                    "messages that the queues name are not in the log",
+                )
+            )
         if counts.unreadable:
-            reasons.append(f"{counts.unreadable:,} messages that the index names could not be read")
+            reasons.append(f"{counted(counts.unreadable, 'message')} that the index names could not be read")
         if counts.undecoded:
-            reasons.append(f"{counts.undecoded:,} bodies could not be decompressed and were searched as they are stored")
+            reasons.append(undecoded_reason(counts.undecoded))
         self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings))
 
     # ---- records -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import psutil
 
+from broker_core.counted import counted
 from broker_core.errors import StoreError
 from broker_core.ipc.schema import Catalog, Columns, Occurred, Snapshot, Subscriptions
 from broker_core.store.results import StoreStats
@@ -146,7 +147,7 @@ class Sampler:
             old, new = before.get(group, frozenset()), after.get(group, frozenset())
             if old != new:
                 changes = [f"+{client}" for client in sorted(new - old)] + [f"-{client}" for client in sorted(old - new)]
-                text = f"Group {group} has {len(new)} members now: {', '.join(changes)}"
+                text = f"Group {group} has {counted(len(new), 'member')} now: {', '.join(changes)}"
                 self._events.append(Occurred("members_changed", text, now_ms, group))
 
     def _look_at_disk(self, now_ms: int) -> None:

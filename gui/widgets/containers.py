@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QScrollArea, QTabBar, QTabWidget
+from PySide6.QtWidgets import QScrollArea, QTabBar, QTabWidget, QWidget
 
 from gui.text import tr
 
@@ -49,3 +49,17 @@ class ScrolledPart(QScrollArea):
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
             self.setAccessibleName(tr("Scrolled part of the page"))
+
+
+class ScrolledColumn(QWidget):
+    """What a `ScrolledPart` scrolls, as high as its parts must be at its width.
+
+    A scroll area asks for the height that is liked. Where texts wrap and a part has a least height of its own, that can be
+    less than the least height at this width, and then the parts are pressed into each other.
+    """
+
+    def heightForWidth(self, width: int) -> int:
+        layout = self.layout()
+        if layout is None:
+            return super().heightForWidth(width)
+        return max(layout.totalHeightForWidth(width), layout.totalMinimumHeightForWidth(width))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from broker_core.api import Catalog, Occurred
+from broker_core.api import Catalog, Occurred, counted
 from monitoring.series import Ints
 from monitoring.state import ClusterState
 
@@ -31,6 +31,8 @@ class OffsetWatch:
         for group in np.unique(group_of[back]).tolist():
             rows = back & (group_of == group)
             name = state.catalog.groups[group]
-            text = f"Group {name} was moved back in {int(rows.sum())} queues: {int(moved[rows].sum())} messages come again"
+            queues = counted(int(rows.sum()), "queue")
+            again = counted(int(moved[rows].sum()), "message comes", "messages come")
+            text = f"Group {name} was moved back in {queues}: {again} again"
             events.append(Occurred("offsets_moved_back", text, state.taken_ms, name))
         return events

@@ -428,6 +428,12 @@ def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
 # ---- page --------------------------------------------------------------------------------------------------------------
 
 
+def test_the_header_of_an_attached_cluster_names_the_name_server_and_counts_brokers(make_view):
+    source = FakeSource(calm_outside())
+    source.name = source.ready.name_server
+    assert make_view(source).header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+
+
 def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):
     header = make_view(FakeSource()).header
     assert header.facts == "Embedded broker, up 2 h 14 min"

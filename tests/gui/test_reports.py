@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -618,3 +619,48 @@ def test_what_a_result_hides_of_its_question_cannot_be_asked_again(make_view, qt
     view.history.again_wanted.emit(run)
     assert child.started == []
     assert ["masked in it (key)" in words for words, _ in window.notices] == [True]
+
+
+# ---- room ----
+
+
+def pressed_rows(view) -> list[str]:
+    """Rows of the form that are less high than they must be, or that lie over the next; what else in the column is too low."""
+    form, column = view.form._form, view._side.widget()
+    fields = [form.itemAt(place, form.ItemRole.FieldRole) for place in range(form.rowCount())]
+    shown = [item for item in fields if item is not None and item.widget() is not None and item.widget().isVisible()]
+    low = [item for item in shown if item.geometry().height() < item.widget().minimumSizeHint().height()]
+    covered = [one for one, other in pairwise(shown) if one.geometry().bottom() >= other.geometry().top()]
+    wanted = column.layout().totalMinimumHeightForWidth(column.width())
+    found = [f"{len(low)} rows are low"] if low else []
+    found += [f"{len(covered)} rows are covered"] if covered else []
+    return found + ([f"the column has {column.height()} of {wanted}"] if column.height() < wanted else [])
+
+
+@pytest.fixture(params=["en", "zh"])
+def _language(request, qapp):
+    translator = CatalogueTranslator(load_catalogue(request.param))
+    qapp.installTranslator(translator)
+    yield
+    qapp.removeTranslator(translator)
+
+
+@pytest.mark.usefixtures("_language")
+def test_the_rows_of_a_form_are_not_pressed_into_each_other(make_view, runner, child, qtbot):
+    view = make_view(FakeSource())
+    for width, height in ((1232, 795), (1072, 695), (1072, 560)):
+        view.resize(width, height)
+        for spec in reports():
+            view.choose(spec)
+            view.form._say(
+                "About 543 records, 269 KiB, about 5.0 s.", "Files are read directly.\n/data/store\n/more", State.INFO
+            )
+            qtbot.waitUntil(lambda: not pressed_rows(view), timeout=60_000)
+        view.choose(SPEC)
+        runner.submit(runner.order(SPEC, ("/data/store",)))
+        child.say(stage="read", done=0, total=1, rows=500)
+        qtbot.waitUntil(lambda: not pressed_rows(view), timeout=60_000)
+        leave_result(Path(runner.run.order.out_directory), findings=["A long finding that has to be wrapped. " * 6] * 5)
+        child.say(stage="done", state="complete", html="x", rows=500, seconds=2)
+        child.end()
+        qtbot.waitUntil(lambda: not pressed_rows(view), timeout=60_000)

@@ -228,6 +228,45 @@ def test_a_count_of_one_is_said_in_the_singular_and_others_are_not():
     assert tr(moved, subject="1", count="2", messages="1") == "Group 1 was moved back in 2 queues: 1 message comes again"
 
 
+def test_what_another_process_says_of_one_is_known_in_the_singular_too():
+    form = "scan of {count} queues in {topics_count} topics, {messages_count} messages"
+    known = text.KnownTexts(form)
+    for said in ("scan of 8 queues in 1 topic, 5 messages", "scan of 1 queue in 1 topic, 1 message",
+                 "scan of 8 queues in 2 topics, 0 messages"):  # fmt: skip
+        assert known.text(said) == said
+    assert known.text("scan of 8 queues in 1 topics, 1 messages") == "scan of 8 queues in 1 topic, 1 message", (
+        "of an older worker"
+    )
+    assert child_text(f"complete: {form.format(count=1, topics_count=1, messages_count=7)}").endswith("1 topic, 7 messages")
+
+
+@pytest.mark.parametrize(
+    ("said", "part"),
+    [
+        ("scan of 8 queues in 1 topic, 1 message", "扫描 1 个主题的 8 个队列，1 条消息"),
+        ("partial: 1 hit in 2 messages; the limit of 1 hit was reached", "2 条消息中命中 1 条；已达到 1 条命中的上限"),
+        ("1 body could not be decompressed and was searched as it is stored", "1"),
+        ("1 message of orders that was asked for is no longer kept by the source", "orders"),
+        ("plan: 1 message with 1 byte of body, as fast as they are taken", "1 条消息"),
+        ("note: 1 of them is what it is", "1"),
+        ("1 offset was not set, as members of their groups are online", "1"),
+    ],
+)
+@pytest.mark.usefixtures("chinese")
+def test_the_singular_of_another_process_is_told_in_chinese(said, part):
+    told = child_text(said)
+    assert told != said
+    assert part in told
+
+
+def test_every_singular_of_a_known_text_is_recognised():
+    for form, counts in text.load_singulars().items():
+        spoken = text.spoken_forms(form)
+        assert len(set(spoken)) == 2 ** len(counts), form
+        fields_and_ones = dict.fromkeys(fields(form), "1")
+        assert text.KnownTexts(form).text(spoken[-1].format(**fields_and_ones)) == tr(form, **fields_and_ones)
+
+
 def test_texts_change_with_the_translator(qapp):
     translator = text.CatalogueTranslator({"Topics": "主题", "{count} tasks": "{count} 个任务"})
     assert QCoreApplication.installTranslator(translator)

@@ -64,6 +64,12 @@ def test_a_running_broker_says_its_address_and_start_time(make_view):
     assert not view.restart.isVisible()
 
 
+def test_each_of_several_brokers_has_its_own_port(make_view):
+    view = make_view(FakeSource())
+    view.address.set_ready(replace(READY, broker_name="broker-a, broker-b", broker="10.0.0.1:10911, 10.0.0.2:10921"))
+    assert view.address._facts.text() == "broker-a 10911, broker-b 10921 · reachable from the network"
+
+
 def test_the_copy_button_and_enter_copy_the_name_server_address(make_view, qtbot):
     view = make_view(FakeSource())
     clipboard = QGuiApplication.clipboard()

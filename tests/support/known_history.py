@@ -40,7 +40,7 @@ MOVES = 3  # of queue 1
 EVENTS = (
     (0, "broker_started", "", "The broker started"),
     (SECOND_FROM, "members_changed", "billing", "Members of group billing: 2"),
-    (50, "offsets_moved_back", "billing", "Group billing was moved back in 1 queues: 7 messages come again"),
+    (50, "offsets_moved_back", "billing", "Group billing was moved back in 1 queue: 7 messages come again"),
 )
 ACTIONS = (
     (15, "delay.cancel", "level 3", {"count": 2}),

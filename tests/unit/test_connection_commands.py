@@ -48,7 +48,7 @@ def test_a_saved_connection_and_details_of_the_input_lead_to_the_cluster(tmp_pat
             )
 
     replay, search = asyncio.run(scenario())
-    assert (replay.returncode, "search: complete: 1 hits" in replay.stderr) == (0, True), replay.stderr
+    assert (replay.returncode, "search: complete: 1 hit" in replay.stderr) == (0, True), replay.stderr
     assert (search.returncode, json.loads(search.stdout)["properties"]["KEYS"]) == (0, "k1"), search.stderr
 
 

@@ -35,7 +35,7 @@ def test_an_inconsistency_is_printed_and_counted(root, capsys):
     assert main(["verify", str(root)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("checkpoint at 0: there is no checkpoint")
-    assert lines[-1].endswith("1 inconsistencies")
+    assert lines[-1].endswith("1 inconsistency")
 
 
 def test_each_record_is_one_line(root, capsys):

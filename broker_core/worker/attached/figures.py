@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
+from broker_core.counted import counted
 from broker_core.ipc.schema import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
@@ -190,7 +191,7 @@ class ClusterFigures:
         if before is None or after is None or before == after:
             return
         changes = [f"+{client}" for client in sorted(after - before)] + [f"-{client}" for client in sorted(before - after)]
-        self._tell("members_changed", f"Group {group} has {len(after)} members now: {', '.join(changes)}", group)
+        self._tell("members_changed", f"Group {group} has {counted(len(after), 'member')} now: {', '.join(changes)}", group)
 
     def _came_later(self, group: str) -> bool:
         """Whether a group came into being while it was watched, with nobody in it, and nobody told of its members yet."""

@@ -24,7 +24,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
-from monitoring.sources.base import SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 
 
@@ -156,7 +156,14 @@ class OverviewView(PageView):
             self.header.set_facts(tr("Store opened, read-only"))
         elif ready is not None:
             up = duration_text(max(0, state.taken_ms - ready.started_ms))
-            self.header.set_facts(tr("{name} broker, up {duration}", name=tr(self.context.source.name), duration=up))
+            if self.context.source.name == EMBEDDED_NAME:
+                facts = tr("{name} broker, up {duration}", name=tr(EMBEDDED_NAME), duration=up)
+            else:
+                facts = tr(
+                    "{count} brokers, up {duration}, known to the name server {address}",
+                    count=len(state.catalog.brokers), duration=up, address=ready.name_server,
+                )  # fmt: skip
+            self.header.set_facts(facts)
         self._show_attention()
 
     def _show_attention(self) -> None:

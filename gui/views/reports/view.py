@@ -22,7 +22,7 @@ from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.session_line import SessionLine
-from gui.widgets.containers import ScrolledPart
+from gui.widgets.containers import ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from monitoring.sources.base import SourceStatus
@@ -167,7 +167,7 @@ class ReportsView(PageView):
         self._left = QStackedLayout()
         self._left.addWidget(shelf)
         self._left.addWidget(self._result)
-        side = QWidget()
+        side = ScrolledColumn()
         right = QVBoxLayout(side)
         right.setContentsMargins(0, 0, 0, 0)
         right.setSpacing(Size.GAP)

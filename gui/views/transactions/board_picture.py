@@ -13,22 +13,25 @@ from gui.views.transactions.board import BoardCard, BoardPicture
 GIVEN_UP_KEY = "given up"
 
 
-def board_picture(figures: BoardFigures | None, now_ms: int, check_times_max: int) -> BoardPicture:
-    """Cards of all states; without figures they say that nothing is known."""
+def board_picture(
+    figures: BoardFigures | None, now_ms: int, check_times_max: int, *, is_from_outside: bool = False
+) -> BoardPicture:
+    """Cards of all states; without figures they say that nothing is known, and of an attached cluster who does not tell."""
     if figures is None:
         nan = math.nan
         figures = BoardFigures(nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
     decided = figures.commit_rate + figures.rollback_rate
     committed_share = figures.commit_rate / decided if decided > 0 else math.nan
+    untold = tr("not told by the brokers") if is_from_outside else ""
     return BoardPicture(
         columns=(
             (BoardCard(PREPARED, tr("Prepared"), count_text(figures.prepared), tr("not asked about yet"), State.PENDING),),
             (BoardCard(CHECKING, tr("Checking"), count_text(figures.checking), _round_text(figures, now_ms), State.CHECKING),),
             (
                 BoardCard(COMMITTED, tr("Committed"), count_text(figures.committed),
-                          _rate_fact(figures.commit_rate, committed_share), State.COMMITTED),
+                          _rate_fact(figures.commit_rate, committed_share) or untold, State.COMMITTED),
                 BoardCard(ROLLED_BACK, tr("Rolled back"), count_text(figures.rolled_back),
-                          _rate_fact(figures.rollback_rate, 1 - committed_share), State.IDLE),
+                          _rate_fact(figures.rollback_rate, 1 - committed_share) or untold, State.IDLE),
             ),
             (BoardCard(GIVEN_UP_KEY, tr("Given up"), count_text(figures.given_up), "TRANS_CHECK_MAX_TIME_TOPIC",
                        State.CRITICAL),),

@@ -363,7 +363,9 @@ class TransactionsView(PageView):
         figures = self._figures()
         current = self.filters.current
         marked = self._only or (current if current != OPEN else "")
-        self.board.set_picture(board_picture(figures, self._now_ms, self.lists.check_times_max), marked)
+        is_from_outside = self._state is not None and self._state.is_from_outside
+        picture = board_picture(figures, self._now_ms, self.lists.check_times_max, is_from_outside=is_from_outside)
+        self.board.set_picture(picture, marked)
 
     def _show_texts(self) -> None:
         figures = self._figures()

@@ -92,6 +92,9 @@ class AddressBar(QFrame):
         self.copy_button.set_glyph("copy")
         self.copy_button.setAccessibleName(tr("Copy the name server address"))
         if self._ready:
-            port = self._ready.broker.rpartition(":")[2]
-            self._facts.setText(f"{self._ready.broker_name} {port} · {reach_text(self._ready.broker)}")
+            # Of a cluster these are the names and addresses of several.
+            names, addresses = self._ready.broker_name.split(", "), self._ready.broker.split(", ")
+            ports = (address.rpartition(":")[2] for address in addresses)
+            told = ", ".join(f"{name} {port}".strip() for name, port in zip(names, ports, strict=False))
+            self._facts.setText(f"{told} · {reach_text(addresses[0])}" if told else "")
             self._facts.setToolTip(f"{self._ready.broker}\n{self._ready.store_directory}")

@@ -21,6 +21,9 @@ SAID = [
     (16, "{}", "User:nobody12 is not found.", f"{AT} has no account nobody12"),
     (16, "{}", "check signature failed.", "the secret key is not the one"),
     (16, "{}", "User:shop is disabled.", "the account shop is switched off"),
+    (16, "{}", "User:shop is disabled", "the account shop is switched off"),
+    (16, "{}", "User:shop not found.", f"{AT} has no account shop"),
+    (16, "{}", "User:User:shop has no permission to access Topic:t1 from 127.0.0.1, the decision is deny.", "this account has no"),
     (
         16,
         "{}",

@@ -25,8 +25,8 @@ def test_figures_routes_notes_and_what_is_left_out():
         "  2 from orders to orders",
         "  1 from RMQ_SYS_TRANS_HALF_TOPIC to pay",
         "  1 from SCHEDULE_TOPIC_XXXX to pay",
-        "  note: 1 of them are half messages: their transactions may have been rolled back; they are sent as plain messages",
-        "  note: 1 of them are messages that still wait for their time: they will come a second time",
+        "  note: 1 of them is half messages: their transactions may have been rolled back; they are sent as plain messages",
+        "  note: 1 of them is messages that still wait for their time: they will come a second time",
         "  1 left out: it has no body, and brokers refuse empty ones",
     ]
     assert survey.topics == {"orders", "pay"}

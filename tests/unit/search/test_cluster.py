@@ -113,7 +113,7 @@ def test_all_queues_that_can_hold_a_match_are_pulled():
     assert found == [b"%d" % number for number in range(4, 10)]
     assert admin.asked == [(1, 4)]
     assert str(search.outcome) == "complete: 6 hits in 6 messages"
-    assert search.plan == "scan of 1 queues in 1 topics, 6 messages"
+    assert search.plan == "scan of 1 queue in 1 topic, 6 messages"
 
 
 @pytest.mark.parametrize("guess", [0, 3, 5, 10])
@@ -359,7 +359,7 @@ def test_an_expression_that_does_not_end_makes_it_partial(monkeypatch):
     admin.pulled = lambda queue_id, offset, _count: (record(queue_id, offset, body=bodies[offset]), offset + 1)
     found, search = searched(admin, 'topic = "orders" and queue = 0 and body ~ "^(a|aa)+$"')
     assert len(found) == 1
-    assert str(search.outcome).startswith("partial: 1 hits in 2 messages; the regular expression '^(a|aa)+$' takes more than ")
+    assert str(search.outcome).startswith("partial: 1 hit in 2 messages; the regular expression '^(a|aa)+$' takes more than ")
 
 
 def test_more_messages_of_a_key_than_a_broker_names_at_once_are_asked_for_by_time():

@@ -74,7 +74,7 @@ def test_a_store_without_any_queue_is_scanned_and_the_plan_says_why(copied: Path
     shutil.rmtree(copied / "consumequeue")
     for text in ('key = "k7"', 'topic = "pay" and body = "7"'):
         found, plan, outcome = searched(copied, text)
-        assert (found, outcome) == ([7], "complete: 1 hits in 120 messages")
+        assert (found, outcome) == ([7], "complete: 1 hit in 120 messages")
         assert plan.startswith("queues and index are left aside: the store has no consume queues, then scan of the log, ")
     assert searched(copied, "body = '7'")[1].startswith("scan of the log, ")
 
@@ -104,8 +104,8 @@ def test_a_damaged_record_that_the_index_names_makes_it_partial(copied: Path) ->
     found, plan, outcome = searched(copied, 'key in ("k7", "k8")')
     assert plan.startswith("index lookup")
     assert found == [8]
-    assert outcome.startswith("partial: 1 hits in ")
-    assert outcome.endswith("; 1 messages that the index names could not be read")
+    assert outcome.startswith("partial: 1 hit in ")
+    assert outcome.endswith("; 1 message that the index names could not be read")
 
 
 def test_what_the_index_names_and_what_is_scanned_beside_it_come_in_the_order_of_the_log(copied: Path) -> None:

@@ -325,7 +325,7 @@ def test_a_body_that_does_not_decompress_is_searched_as_it_is_and_told(tmp_path:
     search = StoreSearch(tmp_path, parse_filter('body contains "4711"', now_ms=NOW_MS))
     found, outcome = outcome_of(search)
     assert len(found) == 2
-    assert outcome == "partial: 2 hits in 2 messages; 1 bodies could not be decompressed and were searched as they are stored"
+    assert outcome == "partial: 2 hits in 2 messages; 1 body could not be decompressed and was searched as it is stored"
 
 
 def test_a_limit_and_a_cancel_make_it_partial(tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ def test_an_expression_that_does_not_end_makes_it_partial(tmp_path: Path, monkey
     writer.flush()
     found, outcome = outcome_of(StoreSearch(tmp_path, parse_filter('body ~ "^(a|aa)+$"', now_ms=NOW_MS)))
     assert found == [b"aaa"]
-    assert outcome.startswith("partial: 1 hits in 2 messages; the regular expression '^(a|aa)+$' takes more than ")
+    assert outcome.startswith("partial: 1 hit in 2 messages; the regular expression '^(a|aa)+$' takes more than ")
 
 
 def test_a_search_that_is_let_go_is_not_complete(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def kinds(*states) -> list[list[str]]:
 
 
 def test_offsets_that_fall_are_told_with_their_sum():
-    assert kinds(at(100), at(120), at(70)) == [[], [], ["Group billing was moved back in 1 queues: 50 messages come again"]]
+    assert kinds(at(100), at(120), at(70)) == [[], [], ["Group billing was moved back in 1 queue: 50 messages come again"]]
 
 
 def test_unknown_offsets_and_another_catalog_tell_nothing():

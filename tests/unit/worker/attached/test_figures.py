@@ -118,7 +118,7 @@ def test_members_over_all_brokers_and_their_changes(figures):
     figures.take_members("a", "idle", frozenset())
     assert ints(figures.snapshot().groups["members"]) == [2, -1]
     assert [event.text for event in figures.events()] == [
-        "Group g has 1 members now: +c1",
+        "Group g has 1 member now: +c1",
         "Group g has 2 members now: +c2",
     ]
 
