@@ -35,6 +35,9 @@ class Origin(Enum):
         "The client itself, asked through the broker (GET_CONSUMER_RUNNING_INFO) while its group is shown, again after 30 s."
     )
     MESSAGE = "The record of the message in the commit log, read with the list; F5 reads it anew."
+    LOOKS = (
+        "The first messages of parts of the time, read once each while the topic is shown, laid on the rates of the history."
+    )
     MEASURED = "A measurement of the store, made for the topics that are looked at; the tool tip of a cell says when."
     WAITING = (
         "The delay queue of the level or the timer log, read as a page of 200 at most, again every two seconds "

@@ -268,6 +268,16 @@ TERMS: dict[str, Term] = {
         "What is worth a look: an old version, another version than the rest, no heartbeat.",
         Origin.CONNECTIONS,
     ),
+    "Messages in by tag": Term(
+        "What came into the topic, by tag. No broker counts tags: the first messages of each bar are read, and their shares "
+        "are laid on the recorded rate, so it is an estimate.",
+        Origin.LOOKS,
+        unit="messages/s",
+    ),
+    "Note on the group": Term(
+        "Your own words on all dead letters of the group; kept in this window's settings, not in the broker.",
+        Origin.SAVED,
+    ),
     "dead_letters/Note": Term(
         "Your own words on the dead letter; kept in this window's settings, not in the broker.",
         Origin.SAVED,

@@ -11,8 +11,8 @@ TOP, LOWEST = 0.95, 0.5
 """Heights between which names stand, as shares of the chart; in a low one the top is where a name is whole."""
 LINE = 18
 """Px from one line of names to the next."""
-GAP = 10
-"""Px between two names of a line."""
+GAP = 14
+"""Px between two names of a line; the ground of a name takes four at each end of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,8 +214,10 @@ class TimeChart(QWidget):
 
     @property
     def _seconds_per_px(self) -> float:
-        left, right = self._plot.getViewBox().viewRange()[0]
-        return float((right - left) / max(1, self._plot.viewport().width()))
+        # Of the box alone: the figures of the axis stand beside it, and with them names would be taken for narrower.
+        box = self._plot.getViewBox()
+        left, right = box.viewRange()[0]
+        return float((right - left) / max(1.0, box.width()))
 
     def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
         """Show a horizontal line that can be dragged, with a text at its end; None takes it away."""

@@ -20,6 +20,8 @@ from gui.text import TimeZoneChoice, load_catalogue
 from gui.views.chart_tools import show_table
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.view import ConsumersView
+from gui.views.dead_letters.groups import GroupsPanel
+from gui.views.dead_letters.view import DeadLettersView
 from gui.views.explanation import (
     ExplanationCard,
     explained_at,
@@ -31,6 +33,8 @@ from gui.views.explanation import (
 from gui.views.overview.view import OverviewView
 from gui.views.reports.view import ReportsView
 from gui.views.store.brokers_panel import broker_columns
+from gui.views.topics.tag_chart import TagChart
+from gui.views.topics.topic_view import TopicView
 from gui.widgets.data_grid import DataGrid
 from spark_reports.vocabulary import COLUMNS
 from tests.gui.test_reports import leave_result
@@ -44,6 +48,16 @@ def test_terms_and_origins_are_told_in_chinese():
     said = {term.text for term in TERMS.values()} | {term.unit for term in TERMS.values() if term.unit}
     said |= {origin.value for origin in Origin} | set(RESULT_COLUMNS.values()) | set(RESULT_UNITS.values())
     assert sorted(text for text in said if text not in known) == []
+
+
+def test_bars_by_tag_and_the_note_on_a_group_say_what_they_are(show_page):
+    topic = show_page(TopicView, FakeSource())
+    topic.open({"topic": "orders"})
+    chart = topic.findChild(TagChart) or TagChart(topic.context)
+    assert explained_at("topic", chart.bars).terms[0][0] == "Messages in by tag"
+    dead = show_page(DeadLettersView, FakeSource())
+    (title, term) = explained_at("dead_letters", dead.findChild(GroupsPanel).note).terms[0]
+    assert (title, term.origin) == ("Note on the group", Origin.SAVED)
 
 
 def test_every_origin_is_that_of_some_term():

@@ -14,7 +14,7 @@ from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.panel import Panel
+from gui.widgets.panel import TERM, Panel
 from monitoring.dead_letters import GroupFigures
 
 HEIGHT = 154
@@ -53,6 +53,7 @@ class GroupsPanel(Panel):
         self.grid = DataGrid(self.model, theme)
         self.note = QLineEdit()
         self.note.setMinimumWidth(NOTE_WIDTH)
+        self.note.setProperty(TERM, "Note on the group")
         self._noted = ""
         """The group whose note is in the field."""
         self.add_action(self.note)

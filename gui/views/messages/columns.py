@@ -25,7 +25,8 @@ def message_columns(
 ) -> list[Column[MessageRow]]:
     """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date.
 
-    Where there is no room for a body that can be read, what the pane beside says of the selected message goes first.
+    Where there is no room for a body that can be read, what the pane beside says of the selected message goes first. Who has
+    consumed a message stays: the pane does not say it.
     """
     return [
         Column(
@@ -49,7 +50,7 @@ def message_columns(
             width=84,
             gives_way=2,
         ),
-        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=188),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96, gives_way=3),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
         Column(
@@ -116,8 +117,7 @@ def consumption_column(consumption: Consumption, *, sortable: bool = False) -> C
         kind=CellKind.CHIP,
         state=lambda row: _consumed_state(consumed(row)),
         tip=lambda row: consumed_tip(consumed(row)),
-        width=112,
-        gives_way=1,
+        width=124,
     )
 
 

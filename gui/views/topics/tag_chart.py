@@ -16,6 +16,7 @@ from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import count_text, rate_text, tr
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel
+from gui.widgets.panel import TERM
 from monitoring.state import ClusterState
 
 OTHERS_SERIES = 6
@@ -44,6 +45,7 @@ class TagChart(QWidget):
         self._lines = HistoryLines(context.source, context.history, self)
         self.bars = StackedBars(context.theme, value_text=rate_text)
         self.bars.is_choosable = True
+        self.setProperty(TERM, "Messages in by tag")
         self.legend = LayerLegend(context.theme)
         self.note = ElidedLabel(role="caption")
         lines = QVBoxLayout(self)

@@ -23,7 +23,12 @@ SAID = [
     (16, "{}", "User:shop is disabled.", "the account shop is switched off"),
     (16, "{}", "User:shop is disabled", "the account shop is switched off"),
     (16, "{}", "User:shop not found.", f"{AT} has no account shop"),
-    (16, "{}", "User:User:shop has no permission to access Topic:t1 from 127.0.0.1, the decision is deny.", "this account has no"),
+    (
+        16,
+        "{}",
+        "User:shop has no permission to access Topic:t1 from 127.0.0.1, the decision is deny.",
+        "this account has no",
+    ),
     (
         16,
         "{}",
