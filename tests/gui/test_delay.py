@@ -362,6 +362,19 @@ def test_a_sum_with_a_level_that_is_not_known_is_not_known(make_view):
     assert view.tiles["pending"].value_label.text() == UNKNOWN
 
 
+def test_levels_of_which_a_broker_does_not_tell_are_not_empty(make_view):
+    state = fake_state()
+    unknown = np.full(len(state.delays.level), -1, np.int64)
+    delays = replace(state.delays, pending=unknown, next_due_ms=unknown, overdue_ms=unknown, delivered=unknown)
+    view = make_view(FakeSource(replace(state, delays=delays, timers={})))
+    first = view.level_grid.model.index(0, 0).siblingAtColumn
+    assert [first(column).data() for column in (2, 3, 4)] == [UNKNOWN] * 3
+    assert first(3).data(Qt.ItemDataRole.ToolTipRole) == "not known while a broker does not answer"
+    assert view.tiles["next"]._fact.whole_text() == "not known while a broker does not answer"
+    assert view.tiles["pending"].value_label.text() == UNKNOWN
+    assert view.tiles["delivered"]._fact.whole_text() == f"{UNKNOWN} by level since the start"
+
+
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):
     view = make_view(FakeSource(replace(STATE, delays=no_delays(), timers={})))
 

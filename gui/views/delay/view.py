@@ -146,7 +146,7 @@ class DelayView(PageView):
         self.waiting.acted.connect(self.reader.forget)
 
     def _lane(self, row: LevelRow) -> Lane | None:
-        if row.pending > 0 and row.level not in self.reader.samples:
+        if row.pending != 0 and row.level not in self.reader.samples:
             return None
         return lane_of(self.reader.samples.get(row.level), row.delay_ms, row.now_ms)
 

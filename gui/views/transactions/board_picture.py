@@ -22,7 +22,7 @@ def board_picture(
         figures = BoardFigures(nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
     decided = figures.commit_rate + figures.rollback_rate
     committed_share = figures.commit_rate / decided if decided > 0 else math.nan
-    untold = tr("not told by the brokers") if is_from_outside else ""
+    untold = tr("not told") if is_from_outside else ""
     return BoardPicture(
         columns=(
             (BoardCard(PREPARED, tr("Prepared"), count_text(figures.prepared), tr("not asked about yet"), State.PENDING),),
