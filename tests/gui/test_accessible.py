@@ -12,6 +12,7 @@ from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
 from gui.plots.time_chart import TimeChart
 from gui.text import load_catalogue
 from gui.views.consumers.view import TABS as GROUP_TABS
+from gui.views.dead_letters.flow import STEPS
 from gui.views.explanation import ExplanationCard, explained_chart, term_of
 from gui.views.page import PageView
 from gui.views.registry import PAGES
@@ -25,6 +26,8 @@ PLACES = (
     *(Place("topic", {"topic": "orders", "tab": tab}) for tab in TOPIC_TABS),
     *(Place("consumers", {"group": "payment-settle", "tab": tab}) for tab in GROUP_TABS),
     Place("messages", {"show": "search"}),
+    *(Place("dead_letters", {"show": step}) for step in STEPS),
+    Place("transactions", {"show": "atomic"}),
 )
 """Every page, and the parts of those that have many."""
 

@@ -12,7 +12,6 @@ from gui.main_window.close_question import CloseQuestion
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.range_dialog import RangeDialog
 from gui.operations.report_schedules import ReportSchedules
-from gui.plots.time_chart import TimeChart
 from gui.views.chart_tools import show_table
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.export_dialog import ExportDialog
@@ -60,14 +59,16 @@ def of_pages(window) -> Iterator[QDialog]:  # noqa: F811  the fixture
     window.navigate("topics", create=True)
     yield next(one for one in window.area.current.findChildren(QDialog) if one.isVisible())
     yield window.area.current.ask_import()
-    window.navigate("consumers", group="payment-settle", tab="members")
+    window.navigate("consumers", group="payment-settle", tab="lag")
     page = window.area.current
+    page.refresh()
+    yield show_table(page.lag.chart, page.context)
+    window.navigate("consumers", group="payment-settle", tab="members")
     deliver_background_calls()
     group = page.group_grid.selected_row
     yield page.dialogs.reset(group)
     yield page.dialogs.delete(group)
     yield page.dialogs.client("payment-settle", page.members.rows[0])
-    yield show_table(page.findChildren(TimeChart)[0], page.context)
     window.navigate("reports")
     page = window.area.current
     schedules = ReportSchedules(page.context.settings, page)

@@ -94,7 +94,7 @@ def test_tables_of_dialogs_are_explained(show_page, qtbot):
     deliver_background_calls()
     reset = view.dialogs.reset(view.group_grid.selected_row)
     client = view.dialogs.client("payment-settle", view.members.rows[0])
-    figures = show_table(view.findChildren(TimeChart)[0], view.context)
+    figures = show_table(view.lag.chart, view.context)
     for dialog in (reset, client, figures):
         (grid,) = dialog.findChildren(DataGrid)
         assert [column.title for column in grid.model.columns if term_of_column("consumers", column) is None] == []

@@ -15,7 +15,6 @@ from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.places import Place
 from gui.models.hops import Hop
 from gui.models.table import NO_INDEX
-from gui.plots.time_chart import TimeChart
 from gui.views.chart_table import ChartTable
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.figures_panel import FiguresPanel
@@ -56,7 +55,7 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
     dialogs = [
         page.dialogs.reset(page.group_grid.selected_row),
         page.dialogs.client("payment-settle", page.members.rows[0]),
-        ChartTable(page.findChildren(TimeChart)[0], window.services.theme, window.services.times, window),
+        ChartTable(page.lag.chart, window.services.theme, window.services.times, window),
         ImportTopicsDialog(page.context, lambda _topic: False, window),
         ConnectDialog(window, window.services.theme),
     ]
