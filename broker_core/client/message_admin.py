@@ -48,25 +48,25 @@ class MessageAdmin:
             end_ms: Latest store time.
         """
         fields = {"maxNum": str(messages_max), "beginTimestamp": str(begin_ms), "endTimestamp": str(end_ms)}
-        found = await self._query(topic, key, fields, unique=False)
+        found = await self._query(topic, key, fields)
         # The index knows hashes only.
         return [item for item in found if item.topic == topic and key in item.properties.get(names.KEYS, "").split()]
 
     async def messages_by_id(self, topic: str, message_id: str) -> list[StoredMessage]:
         """Messages of a topic with a unique id, oldest first: more than one where a producer sent it again."""
         fields = {"maxNum": str(QUERY_MESSAGES), "beginTimestamp": "0", "endTimestamp": str(_TIME_MAX_MS)}
-        found = await self._query(topic, message_id, fields, unique=True)
+        found = await self._query(topic, message_id, fields)
         return [item for item in found if item.topic == topic and item.properties.get(names.UNIQUE_KEY) == message_id]
 
-    async def _query(self, topic: str, key: str, fields: Mapping[str, str], *, unique: bool) -> list[StoredMessage]:
+    async def _query(self, topic: str, key: str, fields: Mapping[str, str]) -> list[StoredMessage]:
         found: list[StoredMessage] = []
         route = await self._route(topic)
         for name in sorted(route.brokers):
             address = route.address_of(name)
             if address is None:
                 continue
-            ext = {"topic": topic, "key": key, **fields, "_UNIQUE_KEY_QUERY": str(unique).lower()}
-            command = RemotingCommand(RequestCode.QUERY_MESSAGE, ext)
+            # Without the flag for unique ids: see `records_by_key`.
+            command = RemotingCommand(RequestCode.QUERY_MESSAGE, {"topic": topic, "key": key, **fields})
             response = await self._instance.request(address, command, _QUERY_TIMEOUT_MS)
             if response.code == ResponseCode.QUERY_NOT_FOUND:
                 continue

@@ -46,19 +46,21 @@ class RecordAdmin:
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
         return bytes((await self._instance.call(str(host), command)).body)
 
-    async def records_by_key(self, address: str, topic: str, key: str, *, unique: bool, count: int, until_ms: int) -> bytes:
+    async def records_by_key(self, address: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
         """Records that one broker finds in its index, unchecked; it may give fewer than asked for.
+
+        The flag of Java clients that says whether the key is a unique id is not sent: brokers of 4.9 leave it out of what is
+        signed and those of 5.x do not, and it changes nothing but the count (Source: spec remoting §7.1).
 
         Args:
             address: Of the broker.
             topic: Name as stored.
             key: One word of KEYS, or a client's unique id.
-            unique: The key is a unique id.
             count: Messages at most.
             until_ms: Latest store time.
         """
         fields = {"topic": topic, "key": key, "maxNum": str(count), "beginTimestamp": "0", "endTimestamp": str(until_ms)}
-        command = RemotingCommand(RequestCode.QUERY_MESSAGE, {**fields, "_UNIQUE_KEY_QUERY": str(unique).lower()})
+        command = RemotingCommand(RequestCode.QUERY_MESSAGE, fields)
         response = await self._instance.request(address, command)
         if response.code == ResponseCode.QUERY_NOT_FOUND:
             return b""

@@ -298,9 +298,7 @@ class ClusterSearch:
     ) -> None:
         until_ms = _LATEST_MS
         for _ in range(KEY_PAGES_MAX):
-            body = await self._admin.records_by_key(
-                address, topic, lookup.text, unique=lookup.field == "id", count=KEY_ANSWER_MESSAGES, until_ms=until_ms
-            )
+            body = await self._admin.records_by_key(address, topic, lookup.text, count=KEY_ANSWER_MESSAGES, until_ms=until_ms)
             messages = [(decode_record(record), record) for record in split_records(body)]
             ids = {
                 offset_message_id(message.store_host, message.physical_offset): (broker, record) for message, record in messages

@@ -1,4 +1,5 @@
-"""Real brokers that ask for accounts: settings of a 5.x with one of its own (ACL 2.0), and an account whose secret changes.
+"""Real brokers that ask for accounts: settings of a 5.x with one of its own (ACL 2.0) and of a 4.x with those of a file (ACL
+1.0), and an account whose secret changes.
 
 Source: spec remoting §2.6.6, §7.1.
 """
@@ -6,6 +7,7 @@ Source: spec remoting §2.6.6, §7.1.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from broker_core.client.admin import AdminClient
@@ -31,10 +33,21 @@ ACCOUNTS = {
     "innerClientAuthenticationCredentials": json.dumps({"accessKey": SUPER.access_key, "secretKey": SUPER.secret_key}),
 }
 
+ACCOUNTS_OF_4 = {"autoCreateTopicEnable": "true", "aclEnable": "true"}
+
 ANN = "annabell"
 """Names and secrets of ACL 1.0 have seven characters or more."""
 CREATE_USER, UPDATE_USER = 3001, 3002
 _KNOWN_SECONDS = 120.0
+
+
+def keep_accounts(folder: Path, *accounts: Mapping[str, object], name: str = "accounts") -> None:
+    """Have a 4.x on a folder, which need not run yet, let in these accounts; the file is there as a whole or not at all."""
+    file = folder / "home" / "conf" / "acl" / f"{name}.yml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = file.with_suffix(".new")
+    written.write_text(json.dumps({"accounts": accounts}), "utf-8")  # JSON is YAML
+    written.replace(file)
 
 
 class RealAccount:
@@ -46,20 +59,17 @@ class RealAccount:
     """
 
     def __init__(self, version: str, folder: Path) -> None:
-        self._file = folder / "home" / "conf" / "acl" / f"{ANN}.yml" if version.startswith("4.") else None
-        self.settings = ACCOUNTS if self._file is None else {"autoCreateTopicEnable": "true", "aclEnable": "true"}
+        self._folder = folder if version.startswith("4.") else None
+        self.settings = ACCOUNTS if self._folder is None else ACCOUNTS_OF_4
         """Of the broker."""
         self._exists = False
 
     async def give(self, broker: RealBroker, secret: str) -> Credentials:
         """Let in who signs with this secret from now on; returns when the broker does so."""
-        if self._file is None:
+        if self._folder is None:
             await self._tell(broker, secret)
         else:
-            written = self._file.with_suffix(".new")
-            account = {"accessKey": ANN, "secretKey": secret, "admin": True}
-            written.write_text(json.dumps({"accounts": [account]}), "utf-8")  # JSON is YAML
-            written.replace(self._file)
+            keep_accounts(self._folder, {"accessKey": ANN, "secretKey": secret, "admin": True}, name=ANN)
         self._exists = True
         credentials = Credentials(ANN, secret)
 

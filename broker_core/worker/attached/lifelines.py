@@ -184,7 +184,7 @@ class ClusterRecords:
             name = self._figures.of(broker).config.get("msgTraceTopicName") or topic if topic == TRACE_TOPIC else topic
             count = min(max_count, KEY_ANSWER_MESSAGES)
             try:
-                body = self._wait(self._link.find_gently(broker, name, key, unique=unique, count=count, until_ms=self._later()))
+                body = self._wait(self._link.find_gently(broker, name, key, count=count, until_ms=self._later()))
             except PART_ERRORS as error:
                 self._lost.failed(broker, error)
                 continue

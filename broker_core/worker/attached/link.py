@@ -161,10 +161,10 @@ class ClusterLink(AdminClient):
         self.budget_of(queue.broker_name).spend_bytes(len(body))
         return body, following
 
-    async def find_gently(self, broker: str, topic: str, key: str, *, unique: bool, count: int, until_ms: int) -> bytes:
+    async def find_gently(self, broker: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
         """What a broker's index finds, as `records_by_key`, when its budget allows it. Raises as `ask`."""
         address = self.address_of(broker)
-        find = partial(self.records_by_key, address, topic, key, unique=unique, count=count, until_ms=until_ms)
+        find = partial(self.records_by_key, address, topic, key, count=count, until_ms=until_ms)
         body = await self._gently(broker, find)
         self.budget_of(broker).spend_bytes(len(body))
         return body
