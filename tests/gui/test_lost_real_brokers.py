@@ -149,9 +149,9 @@ def test_a_broker_that_lets_nobody_in_is_told_with_its_reason(make_scene: MakeSc
         broker.until_registered()
         scene = make_scene(broker.name_server)
         scene.watched.start()
-        told = rf"A part of the cluster is missing\. {A}: .*NO_PERMISSION.*; for [\d,]+ s"
+        told = rf"A part of the cluster is missing\. {A}: .*asks for keys, and this connection has none: .*; for [\d,]+ s"
         scene.watched.until(lambda: re.fullmatch(told, scene.banner), "it is not told")
-        row = rf"- {A} \| <address> \| — \| 0 \| .*NO_PERMISSION.*; for <age> \|"
+        row = rf"- {A} \| <address> \| — \| 0 \| .*asks for keys, and this connection has none: .*; for <age> \|"
         assert scene.unsaid(Place("store"), (row,)) == []
         assert scene.watched.console.errors.count == 0
 

@@ -216,7 +216,8 @@ def test_a_reset_that_a_kill_interrupts_says_how_far_it_came_and_can_be_undone(r
 
 
 def test_a_reset_of_a_whole_group_that_is_online_fails_with_the_broker_and_is_done_again(real, tmp_path):
-    count = QUEUES * 25
+    each = 50
+    count = QUEUES * each
     snapshots = OffsetSnapshots(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
     order = {"group": "online", "topic": "Online", "timestamp_ms": 1, "has_members": True}
 
@@ -233,7 +234,7 @@ def test_a_reset_of_a_whole_group_that_is_online_fails_with_the_broker_and_is_do
                     real.stop(kill=True)
 
             source.before = kill_at_the_reset
-            offsets, now = dict.fromkeys(range(QUEUES), 0), dict.fromkeys(range(QUEUES), 25)
+            offsets, now = dict.fromkeys(range(QUEUES), 0), dict.fromkeys(range(QUEUES), each)
             failures = await asyncio.to_thread(carried_out, source, snapshots, offsets, now, **order)
             assert (len(failures), len(sent)) == (1, 1)
             assert real.address in failures[0].message
