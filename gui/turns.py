@@ -12,7 +12,8 @@ def next_turn(owner: QObject, act: Callable[[], object]) -> None:
 
     ``QTimer.singleShot(0, owner, act)`` would keep ``act``, and all that it knows, for ever where the owner goes before its
     turn (PySide 6.11): a page that is closed while it is still being made would stay in memory as a whole. A timer lets go
-    what it was given when it goes with its owner.
+    what it was given when it goes with its owner. Each turn leaves 60 bytes of PySide's, as any connection to a method of Qt's
+    own: what comes again and again keeps a timer.
 
     Args:
         owner: An object of the GUI thread, alive.

@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from broker_core.api import OrbitError, WorkerLostError
 from gui.bridge.options import WorkerOptions
 from gui.bridge.program import program
-from gui.turns import next_turn
 from monitoring.sources.base import EMBEDDED_NAME
 from monitoring.sources.embedded import EmbeddedSource
 
@@ -59,6 +58,11 @@ class WorkerProcess(QObject):
         self._kill_timer.setSingleShot(True)
         self._kill_timer.setInterval(STOP_TIMEOUT_MS)
         self._kill_timer.timeout.connect(self.abort)
+        self._rest_timer = QTimer(self)
+        """What is left to read is read a turn later."""
+        self._rest_timer.setSingleShot(True)
+        self._rest_timer.setInterval(0)
+        self._rest_timer.timeout.connect(self._read_output)
 
     @property
     def is_running(self) -> bool:
@@ -127,7 +131,7 @@ class WorkerProcess(QObject):
         if data:
             self.source.received(bytes(data))
         if process.bytesAvailable():
-            next_turn(self, self._read_output)
+            self._rest_timer.start()
 
     def _read_errors(self) -> None:
         if self._process is not None:
