@@ -25,7 +25,7 @@ ERRORS_THAT_CONTINUE = (0, 1)
 """Exit codes of a job that came to its end: complete, partial."""
 _SCANNED = re.compile(r"progress: scanned ([\d,]+) of ([\d,]+)")
 _LEFT = re.compile(r"progress: .*?([\d,]+) left(?:, paused)?$")
-_TO_SEND = re.compile(r"journal: (.*), ([\d,]+) of ([\d,]+) messages to send")
+_TO_SEND = re.compile(r"journal: (.*), ([\d,]+) of ([\d,]+) messages? to send")
 
 
 class JobState(Enum):

@@ -91,6 +91,13 @@ def test_progress_of_a_replay_is_what_is_no_longer_left(job, child):
     assert child.told == ["pause", "resume"]
 
 
+def test_progress_of_a_replay_of_one_message(job, child):
+    job.start(["replay"])
+    child.error_read.emit("journal: /data/r, 1 of 1 message to send")
+    child.error_read.emit("progress: 1 sent, 0 left")
+    assert (job.folder, job.share) == ("/data/r", 1.0)
+
+
 def test_a_replay_is_paused_from_the_list_of_tasks(qtbot, theme, job, child, tasks):
     job.start(["replay"], can_pause=True)
     (task,) = tasks.running
