@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication
 
+from broker_core.counted import counted
 from gui.child_words import _FORMS, child_text
 from gui.models.hops import Hop
 from gui.text import CatalogueTranslator, load_catalogue
@@ -115,8 +116,17 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+        return "".join(_part(part) for part in node.values)
     return ""
+
+
+def _part(part: ast.expr) -> str:
+    match part:
+        case ast.Constant(value=value):
+            return str(value)
+        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="counted"), args=[_count, *words])):
+            return counted(7, *(ast.literal_eval(word) for word in words))
+    return "7"
 
 
 def test_everything_that_the_doctor_says_is_told_in_chinese(chinese):
