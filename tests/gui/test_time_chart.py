@@ -203,23 +203,11 @@ def test_a_name_that_would_go_beyond_the_end_stands_on_the_left():
     assert placed(marks) == [("Restart", 0, False), ("Restart", 1, True)]
 
 
-def test_names_of_close_marks_are_apart_on_the_screen(qtbot, theme):
-    made = TimeChart(theme, TimeZoneChoice(utc=True), (ChartSeries("in", "In"),))
-    qtbot.addWidget(made)
-    made.resize(700, 220)
-    made.show()
-    made.show_points({"in": (X, X * 1_000_000)}, 1_000, 1_900)
-    names = ["Rebalance", "Restart", "Console action", "Moved back (3)", "Alert", "Note", "Rebalance (12)", "Alert"]
-    places = (1_100, 1_103, 1_140, 1_600, 1_601, 1_640, 1_880, 1_897)
-    made.set_marks([ChartMark(float(at_s), name) for at_s, name in zip(places, names, strict=True)])
-
-    def boxes():
-        shown = [line.label for line in made._marks if line.label.format]
-        return [label.textItem.mapRectToScene(label.textItem.boundingRect()) for label in shown]
-
-    qtbot.waitUntil(lambda: len(boxes()) == len(names) and made.plot.getViewBox().width() > 600, timeout=60_000)
-    found = boxes()
-    assert [(one, other) for place, one in enumerate(found) for other in found[:place] if one.intersects(other)] == []
+def test_names_of_marks_are_measured_by_the_room_beside_the_axis(chart):
+    box = chart.plot.getViewBox()
+    left, right = box.viewRange()[0]
+    assert box.width() < chart.plot.viewport().width() - 20, "the figures of the axis have some of the width"
+    assert chart._seconds_per_px == pytest.approx((right - left) / box.width())
 
 
 def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, theme):
