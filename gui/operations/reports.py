@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -115,6 +116,8 @@ class ReportRunner(QObject):
         self._run: Run | None = None
         self._outcome: Run | None = None
         self._waiting: list[ReportOrder] = []
+        self._given: deque[str] = deque(maxlen=2 * WAITING_MAX)
+        """Folders of the last orders: several may be made in the second that their names tell."""
         self._is_over = False
         self._preparation = preparation
         if preparation is not None:
@@ -168,8 +171,8 @@ class ReportRunner(QObject):
         originals: bool = False,
     ) -> ReportOrder:
         """An order whose output goes to a new folder; what masking rules hide is not in it, unless originals are wanted."""
-        taken = {one.out_directory for one in self._waiting} | ({self._run.order.out_directory} if self._run else set())
-        out = run_folder(self.folder, spec.name, datetime.now().astimezone(), taken)
+        out = run_folder(self.folder, spec.name, datetime.now().astimezone(), self._given)
+        self._given.append(str(out))
         return self._masked(
             ReportOrder(spec, tuple(stores), str(out), parameters, commit_log, also, shown_language(), originals)
         )

@@ -325,6 +325,17 @@ def test_folders_of_runs_carry_report_and_time():
     )
 
 
+def test_each_order_has_a_folder_of_its_own_however_soon_it_comes(runner, child):
+    folders = []
+    for _ in range(4):
+        order = runner.order(SPEC, ("/data/store",))
+        folders.append(order.out_directory)
+        runner.submit(order)
+        child.say(stage="done", state="complete", html="x", rows=1, seconds=0.1)
+        child.end()
+    assert len(set(folders)) == 4
+
+
 # ---- the page ----
 
 

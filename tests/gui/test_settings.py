@@ -230,8 +230,7 @@ def test_sections_are_made_when_they_are_shown(make_view, source):
 def test_the_first_section_comes_by_itself_a_turn_after_the_page(make_view, source, qtbot):
     view = make_view(source)
     assert view._parts["connections"].made is None
-    qtbot.waitUntil(lambda: view._parts["connections"].made is not None)
-    assert view._parts["connections"].made.isVisible()
+    qtbot.waitUntil(lambda: view._parts["connections"].made is not None and view._parts["connections"].made.isVisible())
 
 
 def test_keys_are_changed_where_they_are_listed(make_view, window):
