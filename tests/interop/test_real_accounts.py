@@ -32,7 +32,7 @@ AUTH_CREATE_USER, AUTH_CREATE_ACL = 3001, 3006
 """Source: spec remoting §2.6.6."""
 
 
-@pytest.fixture(scope="module", params=["4.9.4", "5.3.3"])
+@pytest.fixture(scope="module", params=[pytest.param("4.9.4", marks=pytest.mark.slow), "5.3.3"])
 def running(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("real")
     is_old = request.param.startswith("4.")
