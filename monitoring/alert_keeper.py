@@ -42,7 +42,7 @@ from monitoring.alert_rules import (
     rules_from_json,
     rules_to_json,
 )
-from monitoring.alert_store import AlertStore, Post, ids_from_json
+from monitoring.alert_store import AlertStore, OvertakenError, Post, ids_from_json
 from monitoring.alert_watch import AlertChange, AlertWatch, change_text, number_text
 from monitoring.lack_watch import UNJUDGED_EVENT, LackWatch, lack_text
 from monitoring.state import ClusterState
@@ -110,13 +110,19 @@ class AlertKeeper:
 
     def _first_rules(self) -> list[AlertRule]:
         """The rules that are kept, with shipped ones that have come with a newer Orbit."""
-        offered = ids_from_json(self._store.value("offered", "[]"))
-        rules = self._store.rules()
-        new = [rule for rule in DEFAULT_RULES if rule.rule_id not in offered | {known.rule_id for known in rules}]
-        if new:
+        while True:
+            offered = ids_from_json(self._store.value("offered", "[]"))
+            rules = self._store.rules()
+            new = [rule for rule in DEFAULT_RULES if rule.rule_id not in offered | {known.rule_id for known in rules}]
+            if not new:
+                return rules
             rules = [*rules, *new][:RULES_MAX]
-            self._store.set_rules(rules, offered=_SHIPPED_IDS)
-        return rules
+            try:
+                self._store.set_rules(rules, offered=_SHIPPED_IDS)
+            except OvertakenError:
+                self._store.was_changed()
+            else:
+                return rules
 
     def close(self) -> None:
         """Judge no more; what is not posted is posted after the next start."""
@@ -236,11 +242,19 @@ class AlertKeeper:
                 self._follow_others()
                 if isinstance(query, ReadAlerts):
                     return self._page(query)
-                self._carry_out(query)
+                self._carry_out_once(query)
             except sqlite3.Error as error:
                 path = self._store.path
                 raise StoreError(f"the alerts {path} cannot be read or written: {error}", path=str(path)) from error
             return Done()
+
+    def _carry_out_once(self, command: AlertCommand) -> None:
+        """Carry a command out on the newest rules, also when another process changes them at this moment."""
+        while True:
+            try:
+                return self._carry_out(command)
+            except OvertakenError:
+                self._follow_others()
 
     def _carry_out(self, command: AlertCommand) -> None:
         match command:

@@ -72,6 +72,10 @@ class Post(IntEnum):
     GIVEN_UP = 3
 
 
+class OvertakenError(Exception):
+    """Another process has changed the database since `AlertStore.was_changed` was asked last; nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeptChange:
     """A change with its number."""
@@ -123,9 +127,15 @@ class AlertStore:
         return rules
 
     def set_rules(self, rules: Sequence[AlertRule], **values: str) -> None:
-        """Keep these rules instead of those that `rules` gave, and single values with them."""
+        """Keep these rules instead of those that `rules` gave, and single values with them.
+
+        Raises:
+            OvertakenError: The rules may not be those that `rules` gave any more.
+        """
         rows = [(rule.rule_id, place, rules_to_json([rule])) for place, rule in enumerate(rules)]
         with transaction(self._connection):
+            if self._version() != self._seen:
+                raise OvertakenError
             kept = [(rule_id,) for (rule_id,) in self._connection.execute("SELECT rule_id FROM rules")]
             self._connection.executemany(
                 "DELETE FROM rules WHERE rule_id=?", [one for one in kept if one[0] not in self._unreadable]

@@ -11,6 +11,9 @@ from pathlib import Path
 from broker_core.api import StoreError
 
 logger = logging.getLogger(__name__)
+OPEN_SECONDS = 2.0
+"""How long another process may take to make a file that is to be opened."""
+_PAUSE_SECONDS = 0.02
 
 
 def open_or_begin_anew(path: Path, name: str, opening: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
@@ -26,7 +29,7 @@ def open_or_begin_anew(path: Path, name: str, opening: Callable[[Path], sqlite3.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return opening(path)
+        return _open_patiently(path, opening)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(f"the {name} {path} cannot be opened: {error}", path=str(path)) from error
     except sqlite3.DatabaseError as error:
@@ -36,6 +39,18 @@ def open_or_begin_anew(path: Path, name: str, opening: Callable[[Path], sqlite3.
         return opening(path)
     except sqlite3.Error as error:
         raise StoreError(f"the {name} {path} cannot be made: {error}", path=str(path)) from error
+
+
+def _open_patiently(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+    """Open a file that another process may be making: to begin its write-ahead log SQLite does not wait by itself."""
+    deadline = time.monotonic() + OPEN_SECONDS
+    while True:
+        try:
+            return opening(path)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def set_aside(path: Path, name: str) -> None:

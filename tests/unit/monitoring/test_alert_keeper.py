@@ -21,9 +21,10 @@ from broker_core.api import (
     TryAlertWebhook,
     UsageError,
 )
+from monitoring import alert_store, database_file
 from monitoring.alert_keeper import CHANGES_SHOWN, LOGGED_MAX, AlertKeeper
 from monitoring.alert_rules import DEFAULT_RULES, FIRST_RULE_IDS, FOREVER, RULES_MAX, AlertRule, rules_from_json, rules_to_json
-from monitoring.alert_store import FILE_NAME
+from monitoring.alert_store import FILE_NAME, AlertStore
 from monitoring.webhook import WebhookResult
 from tests.support.fake_source import TAKEN_MS, fake_state
 from tests.support.waiting import DEADLINE_S, wait_until
@@ -405,3 +406,64 @@ def test_other_addresses_are_refused(start, url):
     with pytest.raises(UsageError):
         keeper.answer(SetAlertWebhook(url))
     assert page(keeper).webhook == ""
+
+
+# ---- two processes ----
+
+
+def test_a_change_that_another_process_makes_meanwhile_is_not_lost(start, tmp_path, monkeypatch):
+    keeper, other = start(), start()
+    read = AlertStore.rules
+    rest = [replace(RULE, rule_id="theirs")]
+
+    def overtaken(store: AlertStore) -> list[AlertRule]:
+        found = read(store)
+        if rest and store is keeper._store:
+            other.answer(PutAlertRules(rules_to_json([rest.pop()])))
+        return found
+
+    monkeypatch.setattr(AlertStore, "rules", overtaken)
+    other.answer(PutAlertRules(rules_to_json([SLOW])))
+    keeper.answer(PutAlertRules(rules_to_json([RULE])))
+    assert not rest
+    assert {"fast", "slow", "theirs"} <= {rule.rule_id for rule in rules(keeper)}
+    assert {"fast", "slow", "theirs"} <= {rule.rule_id for rule in rules(other)}
+
+
+def test_the_first_start_keeps_what_another_process_adds_meanwhile(start, monkeypatch):
+    read = AlertStore.rules
+    begun = []
+
+    def overtaken(store: AlertStore) -> list[AlertRule]:
+        found = read(store)
+        if not begun:
+            begun.append(store)
+            start().answer(PutAlertRules(rules_to_json([RULE])))
+        return found
+
+    monkeypatch.setattr(AlertStore, "rules", overtaken)
+    keeper = start()
+    assert [rule.rule_id for rule in rules(keeper)] == [*(rule.rule_id for rule in DEFAULT_RULES), "fast"]
+
+
+def test_a_database_that_another_process_is_making_is_waited_for(start, tmp_path):
+    blocker = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None, check_same_thread=False)
+    blocker.execute("BEGIN EXCLUSIVE")
+    blocker.execute("CREATE TABLE made (here INTEGER)")
+    end = threading.Timer(0.2, lambda: blocker.execute("COMMIT"))
+    end.start()
+    try:
+        assert rules(start())
+    finally:
+        end.join(DEADLINE_S)
+        blocker.close()
+
+
+def test_a_database_that_stays_locked_is_told(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(database_file, "OPEN_SECONDS", 0.0)
+    monkeypatch.setattr(alert_store, "BUSY_SECONDS", 0.0)
+    blocker = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    blocker.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError, match="database is locked"):
+        start()
+    blocker.close()
