@@ -38,13 +38,8 @@ def deliveries(messages: DataFrame, levels_ms: Sequence[int]) -> DataFrame:
         (timestamp, null while waiting), late_ms (negative: early), outcome.
     """
     records = messages.where("unique_key is not null").where("kind in ('delay', 'delivered', 'retry')")
-    waits = records.where("kind = 'delay' and cancelled_key is null")
-    first_of_roll = Window.partitionBy(*_PAIR, "deliver_time").orderBy("physical_offset")
-    timers = waits.where(F.col("topic") != SCHEDULE_TOPIC).withColumn("roll", F.row_number().over(first_of_roll))
-    levels = waits.where(F.col("topic") == SCHEDULE_TOPIC).withColumn("roll", F.lit(1))
-    planned = levels.unionByName(timers).where("roll = 1").transform(_numbered).withColumn("planned", _planned(levels_ms))
-    real = records.where("kind != 'delay'").transform(_numbered)
-    pairs = planned.join(real.select(*_PAIR, "turn", F.col("store_time").alias("real")), [*_PAIR, "turn"], "left")
+    records = records.where("cancelled_key is null or kind != 'delay'").withColumn("waits", F.col("kind") == "delay")
+    pairs = _paired(_once(records).withColumn("planned", F.when(F.col("waits"), _planned(levels_ms))))
     cancels = messages.where("cancelled_key is not null").select("store", _cancelled_key().alias("unique_key"))
     pairs = pairs.join(cancels.groupBy("store", "unique_key").agg(F.lit(1).alias("cancel")), ["store", "unique_key"], "left")
     outcome = F.when(F.col("real").isNotNull(), DELIVERED).when(F.col("cancel").isNotNull(), CANCELLED).otherwise(WAITING)
@@ -74,9 +69,21 @@ def by_level(waits: DataFrame, *keys: str, late_ms: int) -> DataFrame:
     )
 
 
-def _numbered(records: DataFrame) -> DataFrame:
-    order = Window.partitionBy(*_PAIR).orderBy("physical_offset")
-    return records.withColumn("turn", F.row_number().over(order))
+def _once(records: DataFrame) -> DataFrame:
+    """Without the further records of a timer that was rolled."""
+    is_timer = F.col("waits") & (F.col("topic") != SCHEDULE_TOPIC)
+    turns = Window.partitionBy(*_PAIR, is_timer, "deliver_time").orderBy("physical_offset")
+    return records.withColumn("roll", F.row_number().over(turns)).where(~is_timer | (F.col("roll") == 1))
+
+
+def _paired(records: DataFrame) -> DataFrame:
+    """One row for each wait, with the time of its delivery (``real``)."""
+    turns = Window.partitionBy(*_PAIR, "waits").orderBy("physical_offset")
+    known = ("topic", "retry_topic", "queue_id", "planned")
+    waiting = (F.max(F.when(F.col("waits"), F.col(name))).alias(name) for name in known)
+    real = F.max(F.when(~F.col("waits"), F.col("store_time"))).alias("real")
+    pairs = records.withColumn("turn", F.row_number().over(turns)).groupBy(*_PAIR, "turn").agg(*waiting, real)
+    return pairs.where("topic is not null")
 
 
 def _planned(levels_ms: Sequence[int]) -> Column:

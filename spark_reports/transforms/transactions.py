@@ -30,27 +30,30 @@ def transactions(messages: DataFrame) -> DataFrame:
         decided_ms (first half record to decision; null while undecided), extra_copies (committed messages beyond the first:
         brokers of 5.x collect op records, and commit what is decided once more meanwhile).
     """
-    halves = messages.where("kind = 'half'").withColumn("id", _identity())
-    decided = halves.join(_decisions(messages), ["store", "queue_offset"], "left")
-    committed = messages.where("kind = 'committed'").groupBy("store", F.col("prepared_offset").alias("physical_offset"))
+    # A record of a half message that was given up is of another topic: nothing names its offsets.
+    records = messages.where("kind in ('half', 'given_up')").withColumns(
+        {"id": _identity(), "half_offset": _of_half("queue_offset"), "half_at": _of_half("physical_offset")}
+    )
+    decided = records.join(_decisions(messages), ["store", "half_offset"], "left")
+    committed = messages.where("kind = 'committed'").groupBy("store", F.col("prepared_offset").alias("half_at"))
     commits = committed.agg(F.min("store_time").alias("commit_time"), F.count("*").alias("copies"))
-    decided = decided.join(commits, ["store", "physical_offset"], "left")
+    decided = decided.join(commits, ["store", "half_at"], "left")
     lives = decided.groupBy("store", "id").agg(
-        F.min_by("unique_key", "physical_offset").alias("unique_key"),
-        F.min_by("producer_group", "physical_offset").alias("group"),
-        F.min_by("real_topic", "physical_offset").alias("topic"),
-        F.min_by(host_of("born_host"), "physical_offset").alias("host"),
-        F.min_by(F.concat_ws(" ", "keys"), "physical_offset").alias("keys"),
-        F.min("store_time").alias("first_time"),
-        F.max("physical_offset").alias("last_half"),
-        F.coalesce(F.max("check_times"), F.lit(0)).alias("checks"),
+        F.min_by("unique_key", "half_at").alias("unique_key"),
+        F.min_by("producer_group", "half_at").alias("group"),
+        F.min_by("real_topic", "half_at").alias("topic"),
+        F.min_by(host_of("born_host"), "half_at").alias("host"),
+        F.min_by(F.concat_ws(" ", "keys"), "half_at").alias("keys"),
+        F.min(_of_half("store_time")).alias("first_time"),
+        F.max("half_at").alias("last_half"),
+        F.coalesce(F.max(_of_half("check_times")), F.lit(0)).alias("checks"),
         F.min("op_time").alias("op_time"),
         F.min("commit_time").alias("commit_time"),
         F.coalesce(F.sum("copies"), F.lit(0)).alias("copies"),
+        F.max(_of_given_up("physical_offset")).alias("given_up_at"),
+        F.max(_of_given_up("store_time")).alias("given_up_time"),
     )
-    discarded = messages.where("kind = 'given_up'").withColumn("id", _identity()).groupBy("store", "id")
-    given_up = discarded.agg(F.max("physical_offset").alias("given_up_at"), F.max("store_time").alias("given_up_time"))
-    lives = lives.join(given_up, ["store", "id"], "left").withColumn("outcome", _outcome())
+    lives = lives.where("last_half is not null").withColumn("outcome", _outcome())
     decided_time = F.when(F.col("outcome") == GIVEN_UP, F.col("given_up_time")).otherwise(F.least("commit_time", "op_time"))
     decided_ms = F.unix_millis(decided_time) - F.unix_millis("first_time")
     return lives.select(
@@ -70,6 +73,14 @@ def outcomes_by(lives: DataFrame, *keys: str) -> DataFrame:
     )
 
 
+def _of_half(name: str) -> Column:
+    return F.when(F.col("kind") == "half", F.col(name))
+
+
+def _of_given_up(name: str) -> Column:
+    return F.when(F.col("kind") == "given_up", F.col(name))
+
+
 def _identity() -> Column:
     """Group and unique key; a half message without a unique key is a transaction of its own."""
     named = F.when(F.col("unique_key").isNotNull(), F.concat_ws(" ", "producer_group", "unique_key"))
@@ -79,8 +90,8 @@ def _identity() -> Column:
 def _decisions(messages: DataFrame) -> DataFrame:
     offsets = F.explode(F.split("decided_offsets", ","))
     ops = messages.where("kind = 'op'").select("store", "store_time", offsets.alias("decided"))
-    ops = ops.where(F.col("decided").rlike(r"^\d{1,18}$")).withColumn("queue_offset", F.col("decided").cast("bigint"))
-    return ops.groupBy("store", "queue_offset").agg(F.min("store_time").alias("op_time"))
+    ops = ops.where(F.col("decided").rlike(r"^\d{1,18}$")).withColumn("half_offset", F.col("decided").cast("bigint"))
+    return ops.groupBy("store", "half_offset").agg(F.min("store_time").alias("op_time"))
 
 
 def _outcome() -> Column:
