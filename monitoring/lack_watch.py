@@ -84,7 +84,9 @@ class LackWatch:
         # A clock set back must not make it begin in the future.
         since_ms = now_ms if known is None else min(known.since_ms, now_ms)
         was_told = known is not None and known.is_told
-        one = KeptLack(lack, since_ms, was_told or now_ms - since_ms >= TOLD_AFTER_MS)
+        # What no connection from outside can tell is no event; the page says it.
+        is_news = lack.cause is not Cause.INSIDE_ONLY and now_ms - since_ms >= TOLD_AFTER_MS
+        one = KeptLack(lack, since_ms, was_told or is_news)
         if one != known:
             self._kept[rule_id] = one
             self.touched.add(rule_id)

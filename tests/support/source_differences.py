@@ -472,10 +472,7 @@ DIFFERENCES = (
             r"- OK \| (Delayed messages are late|Transactions given up) \| .* \|",
             r"\d+ times, kept with the events",
         ),
-        attached=(
-            r"- <time> \| (Delayed messages are late|Transactions given up) cannot be judged: only Orbit's own broker tells it",
-            r"\d+ times, kept with the events",
-        ),
+        attached=(r"\d+ times, kept with the events",),
         told=(
             r"- Not judged \| Delayed messages are late \| .* \| only Orbit's own broker tells it",
             r"- Not judged \| Transactions given up \| .* \| only Orbit's own broker tells it",

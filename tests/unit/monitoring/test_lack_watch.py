@@ -45,6 +45,12 @@ def test_another_cause_is_the_same_silence(watch):
     assert watch.kept("r") == KeptLack(UNREAD, 1_000, is_told=True)
 
 
+def test_what_no_connection_from_outside_can_tell_is_no_event(watch):
+    inside = Lack(Cause.INSIDE_ONLY)
+    assert told(watch, inside, 1_000) == told(watch, inside, 1_000 + TOLD_AFTER_MS) == []
+    assert watch.standing(1_000 + TOLD_AFTER_MS) == {"r": KeptLack(inside, 1_000)}
+
+
 def test_a_rule_that_was_judged_keeps_its_word_for_a_moment(watch):
     told(watch, UNREAD, 1_000)
     assert watch.standing(1_000), "it was never judged"
