@@ -6,6 +6,7 @@ and waits for a window to show it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sqlite3
@@ -117,11 +118,8 @@ class AlertKeeper:
             if not new:
                 return rules
             rules = [*rules, *new][:RULES_MAX]
-            try:
+            with contextlib.suppress(OvertakenError):
                 self._store.set_rules(rules, offered=_SHIPPED_IDS)
-            except OvertakenError:
-                self._store.was_changed()
-            else:
                 return rules
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ class Post(IntEnum):
 
 
 class OvertakenError(Exception):
-    """Another process has changed the database since `AlertStore.was_changed` was asked last; nothing was written."""
+    """Another process has changed the database since `AlertStore.rules` was asked last; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class AlertStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = open_or_begin_anew(path, "alerts", _open)
-        self._seen = self._version()
+        self._seen = self._rules_seen = self._version()
         self._unreadable: set[str] = set()
 
     def close(self) -> None:
@@ -118,6 +118,7 @@ class AlertStore:
         """The rules, in their order. One that cannot be read is left out and stays in the database."""
         rules: list[AlertRule] = []
         self._unreadable.clear()
+        self._rules_seen = self._version()
         for rule_id, data in self._connection.execute("SELECT rule_id, data FROM rules ORDER BY place, rule_id"):
             try:
                 rules += rules_from_json(data)
@@ -134,7 +135,7 @@ class AlertStore:
         """
         rows = [(rule.rule_id, place, rules_to_json([rule])) for place, rule in enumerate(rules)]
         with transaction(self._connection):
-            if self._version() != self._seen:
+            if self._version() != self._rules_seen:
                 raise OvertakenError
             kept = [(rule_id,) for (rule_id,) in self._connection.execute("SELECT rule_id FROM rules")]
             self._connection.executemany(

@@ -123,6 +123,7 @@ def test_what_another_process_wrote_is_noticed_once(store, path):
     store.set_rules([RULE])
     other = AlertStore(path)
     store.was_changed()
+    store.rules()
     store.set_rules([RULE, OTHER])
     assert not store.was_changed()
     assert other.was_changed()
