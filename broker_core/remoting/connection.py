@@ -566,7 +566,9 @@ class Connection(asyncio.BufferedProtocol):
         reason = error.message
         if self.requests_in == 0 and data[:1] == bytes([_TLS_HANDSHAKE]):
             reason = "it starts a TLS handshake, and this port speaks plain text: switch TLS off in the client"
-        logger.warning("connection of %s is closed: %s", self.remote_address, reason)
+        # Who waits for an answer is told why none comes, and would read the same twice.
+        level = logging.INFO if self._pending else logging.WARNING
+        logger.log(level, "connection of %s is closed: %s", self.remote_address, reason)
         self.close(reason)
 
     def _time_out(self, opaque: int, code: int, limit_ms: int) -> None:

@@ -279,6 +279,24 @@ def test_a_broken_frame_ends_that_connection_only(garbage, logged, caplog):
     assert logged in caplog.text
 
 
+def test_who_waits_for_an_answer_of_something_else_than_rocketmq_is_told_once(caplog):
+    async def answer(reader, writer):
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await close_writer(writer)
+
+    async def run():
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            connection = await connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            with pytest.raises(ConnectionLostError, match="does not speak the RocketMQ remoting protocol"):
+                await connection.request(RemotingCommand(ECHO))
+            await connection.wait_closed()
+
+    caplog.set_level(logging.WARNING)
+    asyncio.run(run())
+    assert caplog.records == []
+
+
 def test_answers_to_what_came_before_a_broken_frame_are_sent():
     async def run():
         async with Server() as server:
