@@ -325,6 +325,11 @@ def test_the_flow_counts_each_message_once():
     assert (flow.dead_messages, flow.dead_groups, flow.late_p99_ms) == (33, 2, 212)
 
 
+def test_what_waits_is_unknown_while_the_timers_of_a_broker_are():
+    state = with_system_topics(fake_state())
+    assert math.isnan(message_flow(replace(state, timers={**state.timers, "pending": -1.0})).delayed_pending)
+
+
 def test_what_is_sent_is_unknown_where_commits_are_not_counted():
     state = with_system_topics(fake_state())
     uncounted = replace(

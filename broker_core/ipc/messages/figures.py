@@ -72,7 +72,8 @@ class Snapshot:
     timers: dict[str, float] = field(default_factory=dict)
     """pending, next_due_ms (-1 none, -2 not known), overdue_ms (0 none), delivered, cancelled, rolled, lost (since the
     start), late_p50_ms, late_p99_ms (last minute, NaN none), not_yet_in_wheel; empty while timers are not served.
-    Of an attached cluster what its brokers tell: pending, overdue_ms and not_yet_in_wheel."""
+    Of an attached cluster what its brokers tell: pending, overdue_ms and not_yet_in_wheel, -1 while a broker that may have
+    timers is lost."""
     faults: dict[str, str] = field(default_factory=dict)
     """Of an attached cluster: the parts that do not answer as they should (a broker's name, ``name server``), and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)

@@ -13,23 +13,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from broker_core.ipc.schema import Ability
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.worker.attached.answers import whole_number
 from broker_core.worker.attached.broker_figures import BrokerFigures
 
 OF_BROKERS = "rmq_sys_"
 """Topics of brokers: checkpoints of pops wait for their time in the wheel, too, and nobody sent them."""
 NOT_TOLD = -2
+UNKNOWN = -1
 
 
 def timer_figures(brokers: Iterable[BrokerFigures]) -> dict[str, float]:
     """`Snapshot.timers` of all brokers together; empty where none has timers.
 
     Args:
-        brokers: What each told; those that do not answer are left out.
+        brokers: What each told. While one that may have timers is lost, nothing is known: the rest would be taken for all.
     """
-    told = [of for of in brokers if of.timers is not None and not of.is_lost]
+    every = list(brokers)
+    told = [of for of in every if of.timers is not None]
     if not told:
         return {}
+    if any(of.is_lost and _may_have_timers(of) for of in every):
+        unknown = dict.fromkeys(("pending", "overdue_ms", "not_yet_in_wheel"), float(UNKNOWN))
+        return unknown | {"next_due_ms": float(NOT_TOLD)}
     return {
         "pending": float(sum(sum(messages_waiting(of.timers or {}).values()) for of in told)),
         "next_due_ms": float(NOT_TOLD),
@@ -41,6 +48,11 @@ def timer_figures(brokers: Iterable[BrokerFigures]) -> dict[str, float]:
 def messages_waiting(counts: Mapping[str, int]) -> dict[str, int]:
     """Topic → messages that people sent and that wait for it. A count that a crash put below zero is none."""
     return {topic: count for topic, count in counts.items() if count > 0 and not topic.startswith(OF_BROKERS)}
+
+
+def _may_have_timers(of: BrokerFigures) -> bool:
+    """Whether it has timers, or never told that it has none."""
+    return Ability.TIMERS not in of.cannot and (not of.topics or WHEEL_TOPIC in of.topics or of.timers is not None)
 
 
 def _seconds_behind(of: BrokerFigures) -> int:

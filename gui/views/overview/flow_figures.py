@@ -126,10 +126,10 @@ class _TopicRates:
 
 
 def _pending(state: ClusterState) -> float:
-    levels = state.delays.pending
-    if (levels < 0).any():
+    levels, timers = state.delays.pending, state.timers.get("pending", NAN)
+    if (levels < 0).any() or timers < 0:
         return NAN
-    return _sum_known([float(levels.sum()) if levels.size else NAN, state.timers.get("pending", NAN)])
+    return _sum_known([float(levels.sum()) if levels.size else NAN, timers])
 
 
 def _retry_lag(state: ClusterState, topics: set[int]) -> float:

@@ -3,6 +3,8 @@ from array import array
 
 import pytest
 
+from broker_core.ipc.schema import Ability
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC
 from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
@@ -407,7 +409,24 @@ def test_timers_are_those_of_brokers_that_tell_and_no_checkpoints_of_pops(figure
     told = {name: value for name, value in state.timers.items() if not math.isnan(value)}
     assert told == {"pending": 5, "next_due_ms": -2, "overdue_ms": 7_000, "not_yet_in_wheel": 4}
     assert math.isnan(state.timers["delivered_rate"])
-    figures.lost("a", "gone")
-    assert figures.snapshot().timers["pending"] == 2
+
+
+def test_while_a_broker_with_timers_is_lost_their_sum_is_not_known(figures):
+    figures.of("a").timers, figures.of("b").timers = {"T": 3}, {"T": 2}
     figures.lost("b", "gone")
-    assert figures.snapshot().timers == {}
+    assert figures.snapshot().timers == {"pending": -1, "next_due_ms": -2, "overdue_ms": -1, "not_yet_in_wheel": -1}
+    figures.lost("a", "gone")
+    assert figures.snapshot().timers["pending"] == -1
+    figures.answered("a")
+    figures.answered("b")
+    assert figures.snapshot().timers["pending"] == 5
+
+
+@pytest.mark.parametrize("tells", ["it is of 4.x", "it has none of their topics"])
+def test_a_lost_broker_without_timers_is_not_missing_in_their_sum(figures, tells):
+    figures.of("a").timers = {"T": 3}
+    if tells == "it is of 4.x":
+        figures.of("b").cannot[Ability.TIMERS] = "4.9.4 has no timers"
+    assert WHEEL_TOPIC not in figures.of("b").topics
+    figures.lost("b", "gone")
+    assert figures.snapshot().timers["pending"] == 3
