@@ -24,9 +24,9 @@ point any RocketMQ client at the name server address that the window shows. A li
 orbit://group/NAME, orbit://message/ID or orbit://PAGE opens there, in the window that runs already if there is one."""
 
 EXIT_CODES = """\
-exit codes: 0 success, 1 failure, 2 wrong arguments, 3 the store cannot be used, 4 a port or an address cannot be used,
-5 the broker process failed, 6 a broker refused, 7 the report failed, 8 Java failed, 70 a fault of Orbit itself,
-130 cancelled"""
+exit codes: 0 success, 1 failure or a partial result, 2 wrong arguments, 3 the store cannot be used,
+4 a port or an address cannot be used, 5 the broker process failed, 6 a broker refused, 7 the report failed, 8 Java failed,
+70 a fault of Orbit itself, 130 cancelled"""
 
 
 def main(argv: Sequence[str]) -> int:

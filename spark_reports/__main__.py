@@ -1,6 +1,7 @@
 """Command line of the report process: ``report NAME --store DIR --out DIR …`` and ``report --list``.
 
-Exit codes are those of the error tree in `broker_core.errors`; 130 after a cancellation.
+Exit codes are those of the error tree in `broker_core.errors`; `EXIT_PARTIAL`, as of a search, where the result lacks something
+that could not be read; 130 after a cancellation.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ DESCRIPTION = (
     "Make a report on the messages of a store, also while a broker is writing to it, or of a running cluster. The result is a "
     "folder with a page (report.html), tables as Parquet and CSV (JSON Lines, XLSX and PDF on demand), and manifest.json, "
     "which says what was read and what was left out."
+)
+EXIT_PARTIAL = 1
+EXIT_CODES = (
+    "exit codes: 0 complete; 1 partial: the result is there, and the last lines and manifest.json say what it lacks and why; "
+    "2 wrong arguments; 3 the store cannot be used; 4 no connection; 6 a broker refused; 7 the report failed; 8 Java is "
+    "missing, did not start or ran out of memory; 130 cancelled: nothing is left"
 )
 _VALUE_OPTIONS = ("--from", "--to")
 EXTRA_FORMATS = ("jsonl", "xlsx", "pdf")
@@ -52,7 +59,7 @@ def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="orbit report", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(prog="orbit report", description=DESCRIPTION, epilog=EXIT_CODES)
     parser.add_argument("name", nargs="?", metavar="NAME", help="which report; see --list")
     parser.add_argument("--list", action="store_true", help="list the reports and leave")
     parser.add_argument("--estimate", action="store_true", help="say as JSON how much would be read, and leave")
@@ -159,10 +166,9 @@ def _report(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
                 cancellation.watch_parent()
             if arguments.low_priority:
                 _give_way()
-            carry_out(arguments, spec, cancellation)
+            return 0 if carry_out(arguments, spec, cancellation) else EXIT_PARTIAL
     finally:
         cancellation.uninstall()
-    return 0
 
 
 def _give_way() -> None:

@@ -63,7 +63,7 @@ def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
 
 def carry_out(
     arguments: argparse.Namespace, spec: catalog.ReportSpec, cancellation: Cancellation, session: Session | None = None
-) -> None:
+) -> bool:
     """Run a report; its progress, the last line among it, is told on standard output.
 
     Args:
@@ -71,6 +71,9 @@ def carry_out(
         spec: Of `spec_of`.
         cancellation: Installed.
         session: One that stays; None: the report has its own.
+
+    Returns:
+        Whether all that belongs in it could be read; else what was is there, and the manifest says what it lacks.
 
     Raises:
         CancelledByUserError: It was cancelled; nothing of it is left.
@@ -86,6 +89,7 @@ def carry_out(
         progress.end("failed", {"error": type(error).__name__, "message": str(error)}, "")
         raise
     progress.end("done", fields, text)
+    return fields["state"] == "complete"
 
 
 def _run(
