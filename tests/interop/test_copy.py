@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 
@@ -164,17 +165,32 @@ def test_times_of_a_real_broker_bound_exactly(real, ours, tmp_path, capsys):
     assert (part["first"], part["end"]) == (wanted[0], wanted[-1] + 1)
 
 
+async def numbered(name_server, topic, count):
+    """A topic of two queues with numbers in turn."""
+    async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        await admin.create_topic(topic, queues=2)
+        for number in range(count):
+            raw = RawMessage(topic=topic, body=b"%d" % number, properties=b"KEYS\x01k%d" % number, born_timestamp_ms=number)
+            await producer.send_raw(raw, MessageQueue(topic, BROKER, number % 2))
+
+
+def lines_of(receipt):
+    return [json.loads(text) for text in receipt.read_text("utf-8").splitlines()]
+
+
+def check_copied(real, topic, count, receipt):
+    """Each number is there, in order, and not more often than the receipt says."""
+    doubtful = sum(line["count"] for line in lines_of(receipt) if line.get("maybeTwice"))
+    found = asyncio.run(messages_of(real.name_server, topic))
+    for queue in (0, 1):
+        numbers = [int(row[0]) for row in found[queue]]
+        assert list(dict.fromkeys(numbers)) == list(range(queue, count, 2))
+        assert len(numbers) - count // 2 <= doubtful
+
+
 def test_a_target_that_is_killed_and_comes_back_has_all_and_what_may_be_twice_is_named(real, ours, tmp_path):
     topic, path, count = f"killed-{real.version.replace('.', '_')}", tmp_path / "receipt", 1_500
-
-    async def prepared():
-        async with AdminClient(ours.name_server) as admin, Producer(ours.name_server) as producer:
-            await admin.create_topic(topic, queues=2)
-            for number in range(count):
-                raw = RawMessage(topic=topic, body=b"%d" % number, properties=b"KEYS\x01k%d" % number, born_timestamp_ms=number)
-                await producer.send_raw(raw, MessageQueue(topic, BROKER, number % 2))
-
-    asyncio.run(prepared())
+    asyncio.run(numbered(ours.name_server, topic, count))
     line = [sys.executable, str(CHECKOUT / "main.py"), "copy", "--from", ours.name_server, "--to", real.name_server]
     line += ["--topic", topic, "--rate", "300", "--receipt", str(path)]
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as copying:
@@ -188,10 +204,35 @@ def test_a_target_that_is_killed_and_comes_back_has_all_and_what_may_be_twice_is
         said += copying.stderr.readlines()
     assert copying.returncode == 0, said
     assert any(text.startswith("waiting: ") for text in said)
-    lines = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
-    doubtful = sum(text["count"] for text in lines if text.get("maybeTwice"))
-    found = asyncio.run(messages_of(real.name_server, topic))
-    for queue in (0, 1):
-        numbers = [int(row[0]) for row in found[queue]]
-        assert list(dict.fromkeys(numbers)) == list(range(queue, count, 2))
-        assert len(numbers) - count // 2 <= doubtful
+    check_copied(real, topic, count, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("end", "kill"), [("gives up", True), ("is interrupted", False), ("is killed", True)])
+def test_a_copy_whose_target_stays_away_says_how_far_it_came_and_goes_on_from_its_receipt(real, ours, tmp_path, end, kill):
+    topic, path, count = f"{end}-{real.version}".replace(" ", "_").replace(".", "_"), tmp_path / "receipt", 1_500
+    asyncio.run(numbered(ours.name_server, topic, count))
+    line = [sys.executable, str(CHECKOUT / "main.py"), "copy", "--from", ours.name_server, "--to", real.name_server]
+    line += ["--topic", topic, "--rate", "300", "--receipt", str(path), *(["--wait-max", "1"] if end == "gives up" else [])]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as copying:
+        said = [next(text for text in copying.stderr if text.startswith("progress: "))]
+        real.stop(kill=kill)
+        said.append(next(text for text in copying.stderr if text.startswith("waiting: ")))
+        if end != "gives up":
+            copying.send_signal(signal.SIGINT if end == "is interrupted" else signal.SIGKILL)
+        said += copying.stderr.readlines()
+    real.start()
+    real.until_registered()
+    expected = {"gives up": 1, "is interrupted": 130, "is killed": -signal.SIGKILL}
+    assert copying.returncode == expected[end], said
+    if end != "is killed":
+        (told,) = [text["messages"] for text in lines_of(path) if "ended" in text]
+        there = sum(map(len, asyncio.run(messages_of(real.name_server, topic)).values()))
+        assert 0 < told["copied"] < count
+        assert told["copied"] <= there <= told["copied"] + told["unknown"] + told["maybeTwice"]
+        assert told["copied"] + told["left"] == told["planned"] == count
+        assert f"; go on with: orbit copy --resume {path}" in said[-1]
+    again = subprocess.run([*line[:3], "--resume", str(path)], stderr=subprocess.PIPE, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.splitlines()[-1].startswith(f"complete: {count:,} copied")
+    check_copied(real, topic, count, path)
