@@ -12,6 +12,9 @@ from typing import Any
 import asyncssh
 
 USER, PASSWORD = "bob", "proxy-secret"
+FAR = "192.0.2.7"
+"""An address that no network has (RFC 5737): only by a way is there a server, which is on this machine."""
+_FAR_HOSTS = ("inside.invalid", FAR)
 
 
 @dataclass
@@ -20,26 +23,36 @@ class Socks:
 
     port: int = 0
     asked: list[str] = field(default_factory=list)
+    serving: set[asyncio.StreamWriter] = field(default_factory=set)
 
 
 @asynccontextmanager
-async def socks_proxy(*, with_password: bool = False) -> AsyncIterator[Socks]:
-    """A proxy that connects by names and addresses (RFC 1928), after a log-in if it wants one (RFC 1929)."""
+async def socks_proxy(*, with_password: bool = False, port: int = 0) -> AsyncIterator[Socks]:
+    """A proxy that connects by names and addresses (RFC 1928), after a log-in if it wants one (RFC 1929).
+
+    At the end all connections through it break.
+    """
     state = Socks()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        state.serving.add(writer)
         try:
             if await _let_in(reader, writer, with_password=with_password):
                 await _forward(state, reader, writer)
         except (asyncio.IncompleteReadError, OSError):
             pass  # whoever asked has gone
         finally:
+            state.serving.discard(writer)
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
     state.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield state
+        try:
+            yield state
+        finally:
+            for writer in state.serving:
+                writer.transport.abort()
 
 
 async def _let_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, with_password: bool) -> bool:
@@ -72,8 +85,8 @@ async def _forward(state: Socks, reader: asyncio.StreamReader, writer: asyncio.S
     port = int.from_bytes(await reader.readexactly(2), "big")
     state.asked.append(f"{host}:{port}")
     try:
-        # The proxy alone resolves this name.
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1" if host == "inside.invalid" else host, port)
+        # The proxy alone knows where these are.
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1" if host in _FAR_HOSTS else host, port)
     except OSError:
         writer.write(b"\x05\x05\x00\x01\0\0\0\0\0\0")
         await writer.drain()
@@ -127,13 +140,16 @@ def know_host(keys: SshKeys, port: int, key: asyncssh.SSHKey | None = None) -> N
 class _Forwards(asyncssh.SSHServer):
     def __init__(self, state: SshServerState) -> None:
         self._state = state
+        self._login: asyncssh.SSHServerConnection | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._login = conn
         self._state.logins.append(conn)
 
     def connection_requested(self, dest_host: str, dest_port: int, _orig_host: str, _orig_port: int) -> Any:
         self._state.asked.append(f"{dest_host}:{dest_port}")
-        return True
+        assert self._login is not None
+        return self._login.forward_connection("127.0.0.1", dest_port) if dest_host in _FAR_HOSTS else True
 
 
 @dataclass
@@ -146,11 +162,11 @@ class SshServerState:
 
 
 @asynccontextmanager
-async def ssh_server(keys: SshKeys) -> AsyncIterator[SshServerState]:
+async def ssh_server(keys: SshKeys, port: int = 0) -> AsyncIterator[SshServerState]:
     """An SSH server that lets one key in and connects to whatever it is asked for."""
     state = SshServerState()
     server = await asyncssh.listen(
-        "127.0.0.1", 0, server_host_keys=[keys.host_key], server_factory=lambda: _Forwards(state),
+        "127.0.0.1", port, server_host_keys=[keys.host_key], server_factory=lambda: _Forwards(state),
         authorized_client_keys=str(keys.key.with_name("authorized")),
     )  # fmt: skip
     state.port = server.get_port()
