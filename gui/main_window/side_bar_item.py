@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton
 
+from gui.repaint import repaint_with
 from gui.text import tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -39,7 +40,7 @@ class SideBarItem(QAbstractButton):
         self.setFixedHeight(28)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.retranslate()
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     @property
     def title(self) -> str:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
 
 from gui.main_window.live import CADENCES_MS, LiveFeed
+from gui.repaint import repaint_with
 from gui.text import TimeZoneChoice, tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon
@@ -94,7 +95,7 @@ class GoToField(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(430)
         self.setMinimumWidth(120)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
         self.retranslate()
 
     def retranslate(self) -> None:

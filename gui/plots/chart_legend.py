@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
+from gui.repaint import repaint_with
 from gui.text import UNKNOWN, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens
@@ -94,7 +95,7 @@ class _LegendEntry(QWidget):
         line.addWidget(self._name)
         line.addWidget(self._value)
         line.addStretch(1)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def update_value(self) -> None:
         self._name.setText(tr(self._one.title))

@@ -25,6 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.matrix import NO_MATRIX, Matrix
+from gui.repaint import repaint_with
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -81,7 +82,7 @@ class HeatMap(QWidget):
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
         theme.changed.connect(self._restyle)
-        times.changed.connect(self.update)
+        repaint_with(self, times)
 
     @property
     def matrix(self) -> Matrix:
@@ -324,7 +325,7 @@ class HeatScale(QWidget):
         self._state = state
         self._text = ""
         self.setFixedHeight(16)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_top(self, text: str) -> None:
         """Say which figure has the full colour."""

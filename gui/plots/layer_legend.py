@@ -8,6 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from gui.repaint import repaint_with
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
@@ -26,7 +27,7 @@ class LayerLegend(QWidget):
         self._name_font = text_font(Size.SECONDARY)
         self._value_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_entries(self, entries: Sequence[tuple[str, str, str]]) -> None:
         """Show entries: name, value, and colour as ``#rrggbb``."""

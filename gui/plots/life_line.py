@@ -15,6 +15,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from gui.repaint import repaint_with
 from gui.text import TimeZoneChoice, duration_text
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
@@ -128,8 +129,7 @@ class LifeLinePicture(QWidget):
         self._lanes: Sequence[LifeLane] = ()
         self._compressed = True
         self._scale = TimeScale((), compressed=True)
-        theme.changed.connect(self.update)
-        times.changed.connect(self.update)
+        repaint_with(self, theme, times)
 
     @property
     def lanes(self) -> Sequence[LifeLane]:

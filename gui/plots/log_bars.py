@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from gui.repaint import repaint_with
 from gui.text import count_text, short_count_text
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -39,7 +40,7 @@ class LogBars(QWidget):
         self._bars: Sequence[LogBar] = ()
         self._decades = DECADES_MIN
         self.setMinimumHeight(110)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_bars(self, bars: Sequence[LogBar]) -> None:
         """Show buckets, from left to right."""

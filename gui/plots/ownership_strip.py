@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEven
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.plots.heat_map import AXIS_HEIGHT, LABEL_GAP, paint_row_labels, paint_time_axis
+from gui.repaint import repaint_with
 from gui.text import TimeZoneChoice, duration_text, tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
@@ -55,8 +56,7 @@ class OwnershipStrip(QWidget):
         self._times = times
         self._picture = OwnershipPicture()
         self.setMinimumHeight(90)
-        theme.changed.connect(self.update)
-        times.changed.connect(self.update)
+        repaint_with(self, theme, times)
 
     @property
     def picture(self) -> OwnershipPicture:

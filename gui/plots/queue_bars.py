@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from gui.repaint import repaint_with
 from gui.text import rate_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -36,7 +37,7 @@ class QueueBars(QWidget):
         self._skewed: set[int] = set()
         self.setMinimumHeight(70)
         self.setMouseTracking(True)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_rates(self, rates: Sequence[tuple[int, float]], skewed: Sequence[int] = ()) -> None:
         """Show (queue id, messages/s) pairs; ``skewed`` names the queues to mark."""
@@ -123,7 +124,7 @@ class Sparkline(QWidget):
         self._values: Sequence[float] = ()
         self._state: State | None = None
         self.setMinimumSize(40, 16)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_values(self, values: Sequence[float], state: State | None = None) -> None:
         """Show values, oldest first; NaN is a gap."""

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainte
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.plots.chart_axes import round_step
+from gui.repaint import repaint_with
 from gui.text import count_text, short_count_text
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -79,7 +80,7 @@ class StackedBars(QWidget):
         self._dragged: tuple[int, int] | None = None
         """The first and the last part under the drag."""
         self.setMinimumHeight(90)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_bars(self, labels: Sequence[str], layers: Sequence[BarLayer]) -> None:
         """Show counts; ``labels`` names each part."""

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from gui.repaint import repaint_with
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
@@ -38,7 +39,7 @@ class TimeLine(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._entries: Sequence[TimeLineEntry] = ()
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     @property
     def entries(self) -> Sequence[TimeLineEntry]:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from gui.repaint import repaint_with
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import chip_width, paint_chip, paint_dot
@@ -21,7 +22,7 @@ class Chip(QWidget):
         self._state = state
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     @property
     def text(self) -> str:
@@ -57,7 +58,7 @@ class Dot(QWidget):
         self._theme = theme
         self._state = state
         self.setFixedSize(9, 16)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_state(self, state: State) -> None:
         """Take the colour of another state."""

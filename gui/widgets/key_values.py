@@ -8,6 +8,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from gui.repaint import repaint_with
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -119,7 +120,7 @@ class _Bar(QFrame):
         self._share: float | None = None
         self._state: State | None = None
         self.setFixedSize(68, 6)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set(self, share: float | None, state: State | None) -> None:
         self._share, self._state = share, state

@@ -8,6 +8,7 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from gui.repaint import repaint_with
 from gui.text import UNKNOWN, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -117,7 +118,7 @@ class Tile(QFrame):
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
         self._build()
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def _build(self) -> None:
         lines = QVBoxLayout(self)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QTimer
 from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
+from gui.repaint import repaint_with
 from gui.theme.manager import ThemeManager
 
 STEP_MS = 60
@@ -24,7 +25,7 @@ class ProgressLine(QWidget):
         self._timer.setInterval(STEP_MS)
         self._timer.timeout.connect(self._advance)
         self.setFixedHeight(2)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_share(self, share: float | None) -> None:
         """Progress from 0 to 1; None: not known."""

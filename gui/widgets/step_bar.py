@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 
+from gui.repaint import repaint_with
 from gui.text import tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -35,7 +36,7 @@ class Step(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title_font = text_font(Size.BODY, QFont.Weight.DemiBold)
         self._fact_font = text_font(Size.CAPTION)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def show_facts(self, title: str, fact: str, *, is_done: bool, count: int) -> None:
         """Write the step anew; ``count`` are the steps of the bar."""

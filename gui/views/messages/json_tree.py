@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 
+from gui.repaint import repaint_with
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
@@ -162,7 +163,7 @@ class JsonTree(QTreeView):
         self.setAccessibleName(tr("Body as a tree"))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_menu)
-        theme.changed.connect(self.viewport().update)
+        repaint_with(self.viewport(), theme)
 
     def set_value(self, value: object) -> None:
         """Show a value with its first levels open."""

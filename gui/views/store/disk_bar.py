@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from gui.repaint import repaint_with
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
@@ -24,7 +25,7 @@ class DiskBar(QWidget):
         self._used = self._store = 0.0
         self._limits: Sequence[tuple[int, State]] = ()
         self.setFixedHeight(HEIGHT)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     def set_shares(self, used: float, store: float, limits: Sequence[tuple[int, State]]) -> None:
         """Show the use of the disk, of it this store, and limits in percent with their colours."""

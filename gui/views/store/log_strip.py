@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEven
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.store import LogFileShape
+from gui.repaint import repaint_with
 from gui.text import TimeZoneChoice, count_text, percent_text, tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
@@ -32,8 +33,7 @@ class LogStrip(QWidget):
         self._min = self._end = -1
         self._nothing = ""
         self.setFixedHeight(TOP + BAR + 38)
-        theme.changed.connect(self.update)
-        times.changed.connect(self.update)
+        repaint_with(self, theme, times)
 
     def sizeHint(self) -> QSize:
         return QSize(600, TOP + BAR + 38)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.transactions import COMMITTED, Cell, HalfOpPicture
+from gui.repaint import repaint_with
 from gui.text import UNKNOWN, count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -38,7 +39,7 @@ class HalfOpStrip(QWidget):
         self._is_read = False
         self._selected = -1
         self.setFixedHeight(HEIGHT)
-        theme.changed.connect(self.update)
+        repaint_with(self, theme)
 
     @property
     def picture(self) -> HalfOpPicture:
