@@ -22,11 +22,11 @@ from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.folding_panel import FoldingPanel
 from gui.widgets.notice import Placeholder
-from gui.widgets.panel import Panel
 
 
-class ResultPanel(Panel):
+class ResultPanel(FoldingPanel):
     """Headlines on top; below them a list of the parts, and the part that was jumped to. Of a run that goes on its first table.
 
     Signals:
@@ -135,11 +135,10 @@ class ResultPanel(Panel):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        self.page_button.setText(tr("Open page"))
-        self.folder_button.setText(tr("Open folder"))
-        self.again_button.setText(tr("Run again"))
-        self.compare_button.setText(tr("Compare"))
-        self.compare_button.setToolTip(tr("Figures beside those of the run before"))
+        self.set_words(self.page_button, tr("Open page"))
+        self.set_words(self.folder_button, tr("Open folder"))
+        self.set_words(self.again_button, tr("Run again"))
+        self.set_words(self.compare_button, tr("Compare"), tr("Figures beside those of the run before"))
         self.sections.retranslate()
         self.charts.retranslate()
         self.placeholder.show_empty(tr("No report has been run here yet. Choose one and run it."))
