@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from gui.bridge.instance import WindowDoor
     from gui.bridge.worker_process import WorkerProcess
     from gui.operations.reports import ReportRunner
+    from gui.page_imports import PageImports
     from monitoring.sources.base import Pending
 
 FORCED_END_MS = 15_000
@@ -128,6 +128,7 @@ class Console(QObject):
         self.window = MainWindow(self._services())
         self.language.changed.connect(self._language_changed)
         self._ending = False
+        self._imports: PageImports | None = None
         # Five pictures of the mark, for bars and switchers of the desktop, in a turn of their own.
         self.window.first_painted.connect(lambda: next_turn(self, self._show_icon))
         self.window.first_painted.connect(self.begin)
@@ -363,20 +364,15 @@ class Console(QObject):
         self._door.asked.connect(self.window.open_link)
 
     def _warm_up(self) -> None:
-        if not self._ending:
-            # A thread, as an import of half a second in the loop of the window would be felt.
-            threading.Thread(target=self._import_pages, name="import-pages").start()
+        if self._ending or self._imports is not None:
+            return
+        from gui.page_imports import PageImports  # noqa: PLC0415  as in _make_children
 
-    def _import_pages(self) -> None:
-        """Import what the pages need before they are opened, and spare the garbage collector what was loaded.
-
-        Modules stay for as long as the program runs; walking 100,000 objects of theirs at each full collection would keep the
-        GUI thread for 70 ms, now and then.
-        """
-        for entry in self.window.page_entries:
-            if not self._ending:
-                entry.load()
-        gc.freeze()
+        # Modules stay for as long as the program runs; walking 100,000 objects of theirs at each full collection would keep the
+        # GUI thread for 70 ms, now and then.
+        self._imports = PageImports([entry.module for entry in self.window.page_entries], self)
+        self._imports.done.connect(gc.freeze)
+        self._imports.start()
 
     def _make_children(self) -> Children:
         # Imported here because they bring numpy and msgpack: the frame is on screen before.
@@ -432,6 +428,8 @@ class Console(QObject):
         if self._ending:
             return
         self._ending = True
+        if self._imports is not None:
+            self._imports.stop()
         if self._door is not None:
             self._door.close()
         if self._children is None:

@@ -77,12 +77,12 @@ def test_a_killed_worker_is_told_and_the_banners_button_brings_it_back(console, 
     assert not console.window.banner.isVisible()
 
 
-def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkeypatch):
-    threads = []
-    monkeypatch.setattr(console, "_import_pages", lambda: threads.append(threading.current_thread()))
+def test_pages_are_imported_before_they_are_opened(console, qtbot):
     console.begin()
-    qtbot.waitUntil(lambda: bool(threads), timeout=WAIT_MS)
-    assert threads[0] is not threading.main_thread()
+    qtbot.waitUntil(lambda: console._imports is not None, timeout=WAIT_MS)
+    with qtbot.waitSignal(console._imports.done, timeout=WAIT_MS):
+        pass
+    assert all(entry.module in sys.modules for entry in console.window.page_entries)
 
 
 def asked(qtbot, ask):
