@@ -210,10 +210,9 @@ class MessagesView(PageView):
         split.addWidget(self.detail)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
-        # The start of a body takes what is left of the list, so the list has what the message beside can do without.
         split.setStretchFactor(0, 5)
-        split.setStretchFactor(1, 2)
-        split.setSizes([840, 340])
+        split.setStretchFactor(1, 3)
+        split.setSizes([800, 400])
         self.detail.setMinimumWidth(300)
         self.content.addWidget(split, 1)
 
