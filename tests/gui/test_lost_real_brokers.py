@@ -251,6 +251,9 @@ LETTERS = 150
 
 def sent_again(scene: Scene, view: DeadLettersView, chosen: set[str], meanwhile: Callable[[LetterFlow], None]) -> ResendOutcome:
     """What becomes of some dead letters that are sent to their topic again, as a person does it."""
+    # The list is read anew when the broker is back.
+    shown = lambda: {one.letter.offset_message_id for one in view.letters.rows}  # noqa: E731  what is waited for
+    scene.watched.until(lambda: chosen <= shown(), "the dead letters are not shown")
     model = view.letter_grid.view.selectionModel()
     model.clearSelection()
     flags = model.SelectionFlag.Select | model.SelectionFlag.Rows
