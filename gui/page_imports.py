@@ -45,6 +45,7 @@ class PageImports(QObject):
         super().__init__(parent)
         self._modules = modules
         self._waiting: Iterator[str] = iter(())
+        self._is_over = False
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._take_turn)
         self._ordering = BackgroundCall(self)
@@ -56,12 +57,13 @@ class PageImports(QObject):
 
     def stop(self) -> None:
         """Leave the rest to the pages."""
+        self._is_over = True
         self._timer.stop()
-        self._waiting = iter(())
 
     def _begin(self, order: Sequence[str]) -> None:
         self._waiting = iter(order)
-        self._timer.start(0)
+        if not self._is_over:
+            self._timer.start(0)
 
     def _take_turn(self) -> None:
         end = time.monotonic() + TURN_S

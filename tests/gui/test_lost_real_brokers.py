@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -37,7 +36,7 @@ from tests.support.real_broker import RealBroker
 from tests.support.real_dead_letters import copies, die
 from tests.support.real_peer import running_peer
 from tests.support.real_traffic import fill
-from tests.support.watched_pages import Lines, Place, WatchedPages
+from tests.support.watched_pages import Lines, Place, WatchedPages, WatchedScene
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
@@ -47,27 +46,8 @@ MESSAGES, QUEUES = Place("messages", {"topic": "T"}), Place("topic", {"topic": "
 SEARCH = Place("messages", {"filter": 'topic = "T"'})
 
 
-T = TypeVar("T")
-
-
-class Scene:
+class Scene(WatchedScene):
     """A window and what is started with it."""
-
-    def __init__(self, clients: ClientThread, watched: WatchedPages) -> None:
-        self.clients = clients
-        self.watched = watched
-
-    @property
-    def banner(self) -> str:
-        """What stands over all pages; empty while nothing does."""
-        banner = self.watched.window.banner
-        return banner.text if banner.isVisible() else ""
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What clients do beside the window, which runs meanwhile."""
-        doing = self.clients.begin(work)
-        self.watched.until(doing.done, "the clients are not done")
-        return doing.result()
 
     def unsaid(self, place: Place, patterns: Sequence[str]) -> list[str]:
         """What a page does not say, however long one waits."""

@@ -66,5 +66,12 @@ def test_the_rest_is_left_to_the_pages_when_the_window_closes(qtbot, qapp, monke
     for _ in range(turns):
         imports._take_turn()
     imports.stop()
-    imports._take_turn()
+    assert not imports._timer.isActive()
     assert told == ["one", "two"][:turns]
+
+
+def test_a_window_that_closes_before_the_order_is_known_imports_nothing(qapp):
+    imports = PageImports([], qapp)
+    imports.stop()
+    imports._begin(["one"])
+    assert not imports._timer.isActive()

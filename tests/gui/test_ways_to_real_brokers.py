@@ -8,10 +8,10 @@ as Java and Maven are needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -28,14 +28,13 @@ from tests.support.client_thread import ClientThread
 from tests.support.real_broker import RealBroker
 from tests.support.real_peer import running_peer
 from tests.support.real_traffic import fill
-from tests.support.watched_pages import Place, WatchedPages
+from tests.support.watched_pages import Place, WatchedPages, WatchedScene
 from tests.support.ways import FAR, PASSWORD, USER, SshKeys, know_host, socks_proxy, ssh_keys, ssh_server
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 SENT = 40
 MESSAGES = Place("messages", {"topic": "T"})
-T = TypeVar("T")
 
 
 class Server(Protocol):
@@ -117,25 +116,12 @@ class Tunnel(Passage):
         fields.ssh_known_hosts.setText(str(keys.known_hosts))
 
 
-class Scene:
+class Scene(WatchedScene):
     """A window on its own broker, clients beside it, and what they do together."""
 
     def __init__(self, application: QApplication, folder: Path, clients: ClientThread, passage: Passage) -> None:
-        self.clients = clients
+        super().__init__(clients, WatchedPages(application, folder))
         self.passage = passage
-        self.watched = WatchedPages(application, folder)
-
-    @property
-    def banner(self) -> str:
-        """What stands over all pages; empty while nothing does."""
-        banner = self.watched.window.banner
-        return banner.text if banner.isVisible() else ""
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What clients do beside the window, which runs meanwhile."""
-        doing = self.clients.begin(work)
-        self.watched.until(doing.done, "the clients are not done")
-        return doing.result()
 
     def send(self, name_server: str) -> None:
         """Send to the cluster by the same way."""

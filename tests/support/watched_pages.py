@@ -9,12 +9,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QEventLoop, QSettings, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
@@ -306,6 +306,26 @@ class WatchedPages:
 
 def _same(widget: QWidget) -> QWidget:
     return widget
+
+
+class WatchedScene:
+    """A window, clients beside it, and what they do together."""
+
+    def __init__(self, clients: ClientThread, watched: WatchedPages) -> None:
+        self.clients = clients
+        self.watched = watched
+
+    @property
+    def banner(self) -> str:
+        """What stands over all pages; empty while nothing does."""
+        banner = self.watched.window.banner
+        return banner.text if banner.isVisible() else ""
+
+    def run(self, work: Coroutine[Any, Any, A]) -> A:
+        """What clients do beside the window, which runs meanwhile."""
+        doing = self.clients.begin(work)
+        self.watched.until(doing.done, "the clients are not done")
+        return doing.result()
 
 
 @contextmanager
