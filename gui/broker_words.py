@@ -42,7 +42,7 @@ _TEXTS = KnownTexts(
     "no master for {seconds} s: {reason}",
     "unknown to the name server for {seconds} s: clients do not find it until it registers there again",
     "unknown to the name server for {seconds} s: {reason}",
-    "{reason}; for {seconds} s",
+    "for {seconds} s: {reason}",
     "{reason} (and {count} more)",
     "topics and groups: {reason}",
     "producers: {reason}",

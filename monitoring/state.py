@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import NO_ANSWER, Catalog
 from monitoring.delay import DelayState, Lateness, no_delays
+from monitoring.sources.base import Reach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -79,10 +80,13 @@ class ClusterState:
         return [broker for broker, version in told if not version and broker in self.faults]
 
     @property
-    def is_unreached(self) -> bool:
-        """Whether none of the brokers of an attached cluster answers."""
+    def reach(self) -> Reach:
+        """How much of an attached cluster answers as it should; an embedded broker does."""
+        if not self.faults:
+            return Reach.ALL
         brokers = self.catalog.brokers
-        return bool(brokers) and all(self.faults.get(broker, "").startswith(NO_ANSWER) for broker in brokers)
+        is_lost = bool(brokers) and all(self.faults.get(broker, "").startswith(NO_ANSWER) for broker in brokers)
+        return Reach.NOTHING if is_lost or self.is_blank else Reach.PART
 
     @property
     def is_from_outside(self) -> bool:

@@ -14,7 +14,7 @@ from gui.main_window.services import Backend
 from gui.main_window.side_bar import show_counts
 from gui.text import tr
 from gui.theme.tokens import State
-from monitoring.sources.base import SourceStatus
+from monitoring.sources.base import Reach, SourceStatus
 
 if TYPE_CHECKING:
     from broker_core.api import Occurred, OrbitError, Ready
@@ -186,6 +186,7 @@ class BrokerWatch(QObject):
     def _show_state(self, state: ClusterState) -> None:
         window = self._window
         window.status_bar.show_figures(state)
+        window.status_bar.show_reach(state.reach)
         self._show_faults(state)
         alerts = self.alerts
         show_counts(
@@ -233,9 +234,9 @@ class BrokerWatch(QObject):
         state = self.state
         if self.status is not SourceStatus.READY or state is None:
             return _STATUS_STATES[self.status]
-        if state.is_unreached or (state.faults and state.is_blank):
+        if state.reach is Reach.NOTHING:
             return State.CRITICAL
-        return State.WARNING if state.faults or self.is_late else State.HEALTHY
+        return State.WARNING if state.reach is Reach.PART or self.is_late else State.HEALTHY
 
     @property
     def is_late(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import shiboken6
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
 
 from gui.broker_words import broker_text
@@ -101,10 +101,27 @@ class ConnectDialog(QDialog):
         self.probe.cancel()
         super().done(result)
 
+    def event(self, event: QEvent) -> bool:
+        taken = super().event(event)
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
+            self._fit()
+        return taken
+
+    def _fit(self) -> None:
+        """Give all parts their room: Qt counts a wrapped text as one line, and stops at two thirds of the screen."""
+        lines = self.layout()
+        if lines is None:
+            return
+        least = lines.totalMinimumSize()
+        width = max(self.width(), least.width())
+        height = lines.totalHeightForWidth(width) if lines.hasHeightForWidth() else least.height()
+        if height != self.minimumHeight():
+            self.setMinimumSize(least.width(), height)
+            self.resize(width, height)
+
     def _build(self) -> None:
         lines = QVBoxLayout(self)
-        # Qt would make it no higher than two thirds of the screen, also where its parts need more.
-        lines.setSizeConstraint(QLayout.SizeConstraint.SetMinimumSize)
+        lines.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self.fields.setMinimumWidth(WIDTH)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)

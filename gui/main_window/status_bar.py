@@ -18,7 +18,7 @@ from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
-from monitoring.sources.base import SourceStatus
+from monitoring.sources.base import Reach, SourceStatus
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
@@ -49,6 +49,8 @@ _ATTACHED_TEXTS = {
     SourceStatus.LOST: ("Connection ended", State.CRITICAL),
     SourceStatus.STOPPED: ("Connection ended", State.IDLE),
 }
+_REACH_TEXTS = {Reach.PART: ("Connected in part", State.WARNING), Reach.NOTHING: ("Nothing answers", State.CRITICAL)}
+"""Of a connection that stands, and does not bring all."""
 
 
 class StatusBar(QFrame):
@@ -81,7 +83,7 @@ class StatusBar(QFrame):
         self._tasks = tasks
         self._times = times
         self._dot = Dot(theme)
-        self._status = SourceStatus.STARTING
+        self._status, self._reach = SourceStatus.STARTING, Reach.ALL
         self._state_text = label(role="secondary")
         self._address_line = Line(vertical=True, length=14)
         self.address_button = _button(tr("Copy the address"))
@@ -150,11 +152,20 @@ class StatusBar(QFrame):
 
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
         """Say how the broker is; ``stage`` names the step of its start."""
-        self._status = status
-        text, state = (_ATTACHED_TEXTS if self.is_attached else self._texts)[status]
+        self._status, self._reach = status, Reach.ALL
+        self._write_status(stage if status is SourceStatus.STARTING else "")
+
+    def show_reach(self, reach: Reach) -> None:
+        """Say how much of a cluster answers that is connected."""
+        if reach is not self._reach and self._status is SourceStatus.READY:
+            self._reach = reach
+            self._write_status()
+
+    def _write_status(self, stage: str = "") -> None:
+        standing = (_ATTACHED_TEXTS if self.is_attached else self._texts)[self._status]
+        text, state = _REACH_TEXTS.get(self._reach, standing)
         self._dot.set_state(state)
-        starting = status is SourceStatus.STARTING and stage
-        self._state_text.setText(f"{tr(text)}: {broker_text(stage)}" if starting else tr(text))
+        self._state_text.setText(f"{tr(text)}: {broker_text(stage)}" if stage else tr(text))
 
     def show_address(self, address: str) -> None:
         """Show the name server address; empty hides it."""
@@ -246,7 +257,7 @@ class StatusBar(QFrame):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
-            self.show_status(self._status)
+            self._write_status()
             self._write_tasks()
             self.address_button.setToolTip(tr("Copy the address"))
             self.zone_button.setToolTip(tr("Local time or UTC"))

@@ -118,9 +118,9 @@ def test_reasons_are_told_in_the_language_of_the_window(chinese):
     assert reasons_text(f"{OLD}; more brokers: 2") == (
         "Broker a（V4_9_4）没有定时消息，只有延时级别：需要 5.0 或更高版本; 另有 Broker：2"
     )
-    notice = f"Not all brokers answered, and what they hold is missing here. a: {FAULT}; b: {FAULT}; for 3 s"
+    notice = f"Not all brokers answered, and what they hold is missing here. a: {FAULT}; b: for 3 s: {FAULT}"
     assert broker_text(notice).endswith(
-        "a: 已 12 秒无响应：cannot connect to h:1; b: 已 12 秒无响应：cannot connect to h:1；已持续 3 秒"
+        "a: 已 12 秒无响应：cannot connect to h:1; b: 已持续 3 秒：已 12 秒无响应：cannot connect to h:1"
     )
     assert faults_text({"name server": FAULT}) == "NameServer: 已 12 秒无响应：cannot connect to h:1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.connection_secrets import SERVICE, SecretStore
 from gui.connections import ATTACHED, COLOURS, Cluster
@@ -77,6 +77,31 @@ def test_the_way_is_tried_before_anything_is_kept(open_dialog, children, qtbot, 
     child.end(1)
     assert (dialog.test.text(), dialog.go.isEnabled()) == ("Test", True)
     assert not (tmp_path / "secrets.json").exists()
+
+
+def test_no_part_lies_over_another_while_the_way_is_tried(open_dialog, children, qtbot):
+    dialog = open_dialog(address="h:9876", ssh="bastion:22", ssh_known_hosts="/home/ann/.ssh/known_hosts")
+    for control, text in ((dialog.fields.tabs, "Way"), (dialog.fields.way, "SSH tunnel")):
+        next(button for button in control.findChildren(QPushButton) if button.text() == text).click()
+    dialog.test.click()
+    qtbot.waitUntil(lambda: dialog.probe.is_running, timeout=WAIT_MS)
+    for name in ("SSH tunnel", "Port", "TLS", "Name server", "Route"):
+        hop(children[0], name, took_ms=3.0)
+    long = "cannot connect to 172.17.0.3:10911 (timed out)"
+    hop(children[0], "Broker port", fault=long, advice="Check that the port is open there. " * 4)
+    qtbot.waitUntil(lambda: dialog.height() == dialog.layout().totalHeightForWidth(dialog.width()), timeout=WAIT_MS)
+    fields = dialog.fields
+
+    def bottom(part):
+        return part.mapTo(dialog, part.rect().bottomLeft()).y()
+
+    column = [fields.ssh, fields.ssh_key, fields.ssh_known_hosts, fields.production, fields.read_only, dialog.place]
+    column += [dialog.hop_grid, dialog.hop_fault, dialog.go]
+    tops = [part.mapTo(dialog, part.rect().topLeft()).y() for part in column]
+    assert all(bottom(above) < top for above, top in zip(column, tops[1:], strict=False))
+    tried = dialog.height()
+    fields.address.setText("h:9877")
+    qtbot.waitUntil(lambda: dialog.height() < tried, timeout=WAIT_MS)
 
 
 def test_a_test_is_given_up_by_its_button_by_a_change_and_with_the_dialog(open_dialog, children, qtbot):

@@ -25,6 +25,7 @@ from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.views.action_dialog import ActionDialog
+from gui.views.settings.connection_rows import connection_rows
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
@@ -510,6 +511,23 @@ def test_a_missing_part_of_a_cluster_stands_over_all_pages_until_it_is_back(fram
     frame.window.broker.refresh_figures()
     assert "gone" in banner.text
     assert banner.button.isVisibleTo(banner)
+
+
+def test_the_status_bar_says_how_much_of_a_cluster_answers(make_frame):
+    frame = make_frame(clusters=Clusters(known=lambda: [Cluster(ATTACHED, "h:9876")]))
+    bar, state = frame.window.status_bar, fake_state()
+    state = replace(state, catalog=replace(state.catalog, brokers=["a", "b"], broker_version=["V5_3_3", "V5_3_3"]))
+    told = []
+    for faults in ({}, {"a": "no answer since 3 s: gone"}, dict.fromkeys("ab", "no answer since 3 s: gone"), {}):
+        frame.source.push(replace(state, faults=faults))
+        frame.window.broker.refresh_figures()
+        told.append((bar.state_text, connection_rows(frame.source, frame.window.services.clusters)[0].word))
+    assert told == [
+        ("Connected", "Running"),
+        ("Connected in part", "In part"),
+        ("Nothing answers", "No answer"),
+        ("Connected", "Running"),
+    ]
 
 
 def test_a_page_in_a_window_of_its_own_says_what_is_missing_too(frame):

@@ -183,7 +183,7 @@ def test_a_broker_that_does_not_answer_as_it_should_is_named_with_reason_and_age
 def test_without_its_name_server_a_window_shows_the_brokers_and_says_what_is_missing(scene: Scene) -> None:
     watched = scene.watched
     scene.clients.call(scene.cluster.stop_name_server())
-    watched.until(lambda: re.search(r"name server: cannot connect to .*; for \d+ s$", scene.banner), "it is not told")
+    watched.until(lambda: re.search(r"name server: for \d+ s: cannot connect to .*$", scene.banner), "it is not told")
     first = age_of(scene.banner)
     watched.until(lambda: age_of(scene.banner) > first, "its age stands still")
     scene.cluster.brokers[1].held["orders"] = 7

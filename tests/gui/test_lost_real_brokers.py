@@ -129,9 +129,9 @@ def test_a_broker_that_lets_nobody_in_is_told_with_its_reason(make_scene: MakeSc
         broker.until_registered()
         scene = make_scene(broker.name_server)
         scene.watched.start()
-        told = rf"A part of the cluster is missing\. {A}: .*asks for keys, and this connection has none: .*; for [\d,]+ s"
+        told = rf"A part of the cluster is missing\. {A}: for [\d,]+ s: .*asks for keys, and this connection has none: .*"
         scene.watched.until(lambda: re.fullmatch(told, scene.banner), "it is not told")
-        row = rf"- {A} \| <address> \| — \| 0 \| .*asks for keys, and this connection has none: .*; for <age> \|"
+        row = rf"- {A} \| <address> \| — \| 0 \| .*for <age>: .*asks for keys, and this connection has none: .* \|"
         assert scene.unsaid(Place("store"), (row,)) == []
         assert scene.watched.console.errors.count == 0
 
@@ -172,11 +172,11 @@ def test_a_wrong_key_is_told_and_the_window_is_let_in_as_soon_as_it_is_right(
         right = ClientSecurity(credentials=scene.run(account.give(broker, "right-secret")))
         scene.run(fill(broker.name_server, "T", SENT, security=right))
         watched.start()
-        told = rf"A part of the cluster is missing\. {A}: .*{REFUSALS[version]}.*; for [\d,]+ s"
+        told = rf"A part of the cluster is missing\. {A}: for [\d,]+ s: .*{REFUSALS[version]}.*"
         watched.until(lambda: re.fullmatch(told, scene.banner), "it is not told")
         first = age_of(scene.banner)
         watched.until(lambda: age_of(scene.banner) > first, "its age stands still")
-        assert scene.unsaid(Place("store"), (rf"- {A} \| .* \| .*{REFUSALS[version]}.*; for <age> \|.*",)) == []
+        assert scene.unsaid(Place("store"), (rf"- {A} \| .* \| .*for <age>: .*{REFUSALS[version]}.* \|.*",)) == []
         assert kept(watched) == -1
         scene.run(account.give(broker, "guessed-secret"))
         watched.until(lambda: not scene.banner, "it is still told")
@@ -199,7 +199,7 @@ def test_a_name_server_that_goes_and_returns_is_marked_and_the_brokers_are_shown
         watched.until(lambda: kept(watched) == SENT, "the messages are not known")
         sender = scene.run(started_producer(broker.name_server, "T"))
         broker.stop_name_server()
-        lost = r"A part of the cluster is missing\. name server: cannot connect to .*; for [\d,]+ s"
+        lost = r"A part of the cluster is missing\. name server: for [\d,]+ s: cannot connect to .*"
         watched.until(lambda: re.fullmatch(lost, scene.banner), "it is not told")
         first = age_of(scene.banner)
         watched.until(lambda: age_of(scene.banner) > first, "its age stands still")

@@ -304,8 +304,8 @@ def test_texts_of_a_known_form_keep_their_names_and_figures():
     assert broker_text("Topic a.*b was created") == "主题 a.*b 已创建"
     assert broker_text("Broker b-0 answers again, after 1,204 s") == "Broker b-0 已恢复响应，中断 1,204 秒"
     assert broker_text("something new") == "something new"
-    fault = "topics and groups: No accessKey is configured (and 6 more); for 1,204 s"
-    assert broker_text(fault) == "主题和消费组：No accessKey is configured（另有 6 项）；已持续 1,204 秒"
+    fault = "for 1,204 s: topics and groups: No accessKey is configured (and 6 more)"
+    assert broker_text(fault) == "已持续 1,204 秒：主题和消费组：No accessKey is configured（另有 6 项）"
     assert (
         report_text("28,395 of 54,049 messages (52.5 %) are in orders.") == "54,049 条消息中有 28,395 条（52.5 %）在 orders。"
     )

@@ -204,7 +204,7 @@ def test_of_several_parts_the_icon_shows_the_worst(frame, told):
     assert tray._shown[0] is State.WARNING
     with_brokers(frame, {"broker-a": AWAY, "broker-b": AWAY})
     assert tray._shown[0] is State.CRITICAL, "nobody answers"
-    with_brokers(frame, {"name server": "no route; for 3 s"})
+    with_brokers(frame, {"name server": "for 3 s: no route"})
     assert tray._shown[0] is State.WARNING
     rule = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1, for_ms=0, severity=Severity.CRITICAL)
     frame.source.alerts.answer(PutAlertRules(rules_to_json([rule])))

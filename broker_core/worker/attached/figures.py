@@ -324,7 +324,7 @@ class ClusterFigures:
         """What does not answer now, or not as it should, and why; empty when all is well."""
         found = {}
         if self.name_server_fault:
-            found["name server"] = f"{self.name_server_fault}; for {self._seconds_since(self._name_server_ms):,} s"
+            found["name server"] = f"for {self._seconds_since(self._name_server_ms):,} s: {self.name_server_fault}"
         return found | {broker: fault for broker in sorted(self.brokers) if (fault := self.fault_of(broker))}
 
     def fault_of(self, broker: str) -> str:
@@ -332,7 +332,7 @@ class ClusterFigures:
         of = self.of(broker)
         if of.is_lost:
             return f"{NO_ANSWER} {self._seconds_since(of.lost_ms):,} s: {of.fault}"
-        fault = f"{of.fault}; for {self._seconds_since(of.fault_ms):,} s" if of.fault else ""
+        fault = f"for {self._seconds_since(of.fault_ms):,} s: {of.fault}" if of.fault else ""
         now_ms = self._clock()
         return ". ".join(filter(None, (of.fault_without_master(now_ms), of.fault_unregistered(now_ms), fault)))
 

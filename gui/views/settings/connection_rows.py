@@ -9,17 +9,22 @@ from gui.main_window.clusters import Clusters
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, tr
 from gui.theme.tokens import State
-from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, Reach, SourceStatus
 
 SHOWN = "shown"
 """Key of the row of the cluster that is shown."""
 STATES = {
     SourceStatus.STARTING: ("Starting", State.PENDING),
-    SourceStatus.READY: ("Running", State.HEALTHY),
     SourceStatus.LOST: ("Lost", State.CRITICAL),
     SourceStatus.STOPPED: ("Stopped", State.IDLE),
 }
-"""English word and colour."""
+"""English word and colour of one that is not there."""
+REACHES = {
+    Reach.ALL: ("Running", State.HEALTHY),
+    Reach.PART: ("In part", State.WARNING),
+    Reach.NOTHING: ("No answer", State.CRITICAL),
+}
+"""The same of one that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +82,11 @@ def connection_rows(source: ClusterSource, clusters: Clusters) -> list[Connectio
 
 
 def _state_of(source: ClusterSource) -> tuple[str, State]:
-    is_read = source.status is SourceStatus.READY and source.ready is not None and not source.ready.runs_broker
-    return ("Opened", State.IDLE) if is_read else STATES[source.status]
+    if source.status is not SourceStatus.READY:
+        return STATES[source.status]
+    if source.ready is not None and not source.ready.runs_broker:
+        return "Opened", State.IDLE
+    return REACHES[source.state.reach if source.state is not None else Reach.ALL]
 
 
 def _address(source: ClusterSource, shown: Cluster | None) -> str:

@@ -83,7 +83,7 @@ def test_a_part_that_was_not_answered_is_a_fault_but_no_loss(figures, clock):
     figures.answered("a", "topic T: no body")
     clock.advance(3_000)
     figures.answered("a", "topic T: no body")
-    assert figures.snapshot().faults == {"a": "topic T: no body; for 3 s"}
+    assert figures.snapshot().faults == {"a": "for 3 s: topic T: no body"}
     assert ints(figures.snapshot().queues["max_offset"]) == [10, 10]
 
 
@@ -97,7 +97,7 @@ def test_a_name_server_is_missing_since_its_first_fault(figures, clock):
     figures.name_server_state("cannot connect to h:1")
     clock.advance(4_000)
     figures.name_server_state("it refuses")
-    assert figures.faults() == {"name server": "it refuses; for 4 s"}
+    assert figures.faults() == {"name server": "for 4 s: it refuses"}
 
 
 def test_positions_that_lag_are_asked_for_their_age_once(figures):
@@ -255,7 +255,7 @@ def test_a_broker_without_a_master_says_so_and_how_far_its_slave_is(figures, clo
     assert (
         figures.snapshot().faults["a"].startswith(wanted.replace("nobody knows how far", "300 bytes").partition(" behind")[0])
     )
-    assert figures.snapshot().faults["a"].endswith(". topic T: no body; for 0 s")
+    assert figures.snapshot().faults["a"].endswith(". for 0 s: topic T: no body")
     figures.answered("a")
     figures.take_place(place(b0="h:2"))
     figures.take_place(place(b0="h:1", b1="h:2"))
