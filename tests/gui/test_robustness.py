@@ -8,11 +8,12 @@ import threading
 from collections import Counter
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSettings, QThreadPool, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSettings, Qt, QThreadPool, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.bridge.demo import DemoController
 from gui.language import LanguageSwitch
+from gui.main_window.page_area import MANY_PARTS
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
@@ -121,3 +122,15 @@ def test_f4_hides_the_pane_beside_the_list_and_brings_it_back(window, page_id):
     assert not pane.isVisible()
     window.commands.toggle_detail()
     assert pane.isVisible()
+
+
+@pytest.mark.parametrize("page_id", ["reports", "messages"])
+def test_the_style_sheet_forgets_every_part_of_a_page_that_is_closed(window, page_id):
+    window.navigate(page_id)
+    parts = window.area.current.findChildren(QWidget)
+    followed = Qt.WidgetAttribute.WA_StyleSheet
+    assert not all(part.testAttribute(followed) for part in parts)
+
+    window.navigation.close_current()
+
+    assert all(part.testAttribute(followed) for part in parts if len(part.findChildren(QWidget)) < MANY_PARTS)
