@@ -47,6 +47,7 @@ from monitoring.delay import no_delays
 from monitoring.lag_limits import LagLimits
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
+from monitoring.state import MEMBERS_UNREAD
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource, fake_state
 
@@ -341,6 +342,19 @@ def test_what_is_sent_is_unknown_where_commits_are_not_counted():
     assert math.isnan(flow.sent_rate)
     quiet = replace(uncounted, queue_put_rate=np.where(uncounted.queue_put_rate == 24, 0.0, uncounted.queue_put_rate))
     assert message_flow(quiet).sent_rate > 0, "without transactions nothing is to be taken apart"
+
+
+def test_what_was_not_read_yet_from_outside_is_unknown_and_not_nothing():
+    state = with_system_topics(fake_state())
+    state = replace(state, catalog=replace(state.catalog, brokers=["a"], broker_version=[""]))
+    assert (message_flow(state).groups_online, message_flow(state).consumers) == (7, 14)
+    members = np.array(state.group_members)
+    members[0] = MEMBERS_UNREAD
+    flow = message_flow(replace(state, group_members=members))
+    assert math.isnan(flow.groups_online), "a part would be taken for all"
+    assert math.isnan(flow.consumers)
+    unread = message_flow(replace(state, queue_put_rate=np.full(state.queue_put_rate.shape, np.nan)))
+    assert all(math.isnan(figure) for figure in (unread.normal_rate, unread.topics_written, unread.sent_rate))
 
 
 def test_the_flow_shows_the_states_of_messages():

@@ -15,8 +15,9 @@ import numpy as np
 from gui.models.topics import is_system_topic
 from gui.views.overview.figures import NAN, own_groups, total
 from monitoring.admin.topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from monitoring.alert_rules import total_of
 from monitoring.dead_letters import DEAD_PREFIX, RETRY_PREFIX
-from monitoring.state import ClusterState
+from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,9 @@ def message_flow(state: ClusterState) -> MessageFlow:
         rollback_rate=total(state, "transaction_rollback_rate"),
         ready_messages=total(state, "lag_messages"),
         oldest_ms=max(_known(behind.tolist()), default=NAN),
-        groups_online=NAN if state.is_blank else float(np.count_nonzero(state.group_members[groups] > 0)),
+        groups_online=_groups_online(state, state.group_members[groups]),
         groups=len(groups),
-        consumers=NAN if state.is_blank else total(state, "consumers"),
+        consumers=NAN if state.is_blank else total_of(state, "consumers"),
         got_rate=total(state, "got_rate"),
         retry_rate=retry_rate,
         retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(RETRY_PREFIX)))),
@@ -109,8 +110,10 @@ class _TopicRates:
         self._nothing = NAN if math.isnan(total(state, "put_rate")) else 0.0
         self._without_topics = NAN if state.is_blank else 0.0
         own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
-        self.own = self._sum(own)
-        self.own_written = NAN if state.is_blank else float(np.count_nonzero(self._rates[own] > 0))
+        # From outside, queues are read in turn: it is one that was not read twice yet.
+        is_unread = state.is_from_outside and bool(own) and not self._known[own].any()
+        self.own = NAN if is_unread else self._sum(own)
+        self.own_written = NAN if state.is_blank or is_unread else float(np.count_nonzero(self._rates[own] > 0))
 
     def rows(self, accepts: Callable[[str], bool]) -> list[int]:
         return [row for row, name in enumerate(self._names) if accepts(name)]
@@ -130,6 +133,12 @@ def _pending(state: ClusterState) -> float:
     if (levels < 0).any() or timers < 0:
         return NAN
     return _sum_known([float(levels.sum()) if levels.size else NAN, timers])
+
+
+def _groups_online(state: ClusterState, members: Ints) -> float:
+    if state.is_blank or (members == MEMBERS_UNREAD).any():
+        return NAN
+    return float(np.count_nonzero(members > 0))
 
 
 def _retry_lag(state: ClusterState, topics: set[int]) -> float:
