@@ -1,7 +1,7 @@
 """`GarbageTurns`: what only refers to itself is freed by the GUI thread, in turns of its loop.
 
-Python frees it in whichever thread happens to make an object. A widget or a timer that goes beside the GUI thread ends the
-program, now and then and anywhere.
+Python frees it in whichever thread happens to make an object, and in the middle of whatever that thread does. A widget or a
+timer that goes beside the GUI thread, or while Qt paints, ends the program, now and then and anywhere.
 """
 
 from __future__ import annotations
@@ -26,15 +26,19 @@ class GarbageTurns:
         self._timer.timeout.connect(self._take_turn)
         self._stayed = 0
         """Old objects after all were looked at."""
+        self._by_itself = True
+        """Whether Python looked for garbage before."""
 
     def __enter__(self) -> Self:
+        self._by_itself = gc.isenabled()
         gc.disable()
         self._timer.start()
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
         self._timer.stop()
-        gc.enable()
+        if self._by_itself:
+            gc.enable()
 
     def _take_turn(self) -> None:
         """Do what Python would have done by itself since the last turn."""

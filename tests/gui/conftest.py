@@ -14,6 +14,8 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from gui.garbage import GarbageTurns
+from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
 from monitoring.payload import judging
@@ -21,6 +23,13 @@ from monitoring.series import History
 from tests.support.fake_page_context import FakeWindow, fake_context
 from tests.support.fake_source import FakeSource, fake_history, fake_state
 from tests.support.patient_bot import PatientBot
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _garbage_turns(qapp: QApplication) -> Iterator[None]:
+    """As in the program: what a test leaves is not freed while Qt paints for the next one, which crashed."""
+    with GarbageTurns():
+        yield
 
 
 @pytest.fixture
@@ -33,6 +42,15 @@ def _unhurried_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is masked is judged at once, however busy the machine is."""
     monkeypatch.setattr(judging, "AT_ONCE_SECONDS", 60.0)
     monkeypatch.setattr(judging, "BURST_SECONDS", 1e9)
+
+
+@pytest.fixture
+def chinese(qapp: QApplication) -> Iterator[None]:
+    """Texts that are made from now on are Chinese."""
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    qapp.installTranslator(translator)
+    yield
+    qapp.removeTranslator(translator)
 
 
 @pytest.fixture(scope="module")

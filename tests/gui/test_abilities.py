@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from broker_core.api import Ability, Members
 from gui.broker_words import broker_text, faults_text, reasons_text
 from gui.models.brokers import broker_rows
 from gui.models.consumers import member_rows, position_rows, with_told_owners
-from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.text import UNKNOWN, TimeZoneChoice
 from gui.views.action_dialog import cannot_reason
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.columns import member_columns
@@ -42,14 +41,6 @@ def state_with(*, faults: dict[str, str] | None = None, **cannot: str):
         cannot=cannot,
     )
     return replace(state, catalog=catalog, faults=faults or {})
-
-
-@pytest.fixture
-def chinese(qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    yield
-    qapp.removeTranslator(translator)
 
 
 def test_what_is_not_known_is_no_reason():

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
 from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
-from gui.text import CatalogueTranslator, load_catalogue
+from gui.text import load_catalogue
 from gui.theme.tokens import State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
@@ -434,14 +434,6 @@ def test_the_line_on_the_chart_can_be_moved_and_tells_where_it_was_let_go(make_v
     assert told.args == [9_000.0]
     assert view.form.threshold.text() == "9000"
     assert view.form.save.isEnabled()
-
-
-@pytest.fixture
-def chinese(qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    yield
-    qapp.removeTranslator(translator)
 
 
 def test_shipped_names_are_shown_in_chinese_and_kept_in_english(make_view, source, chinese):

@@ -28,14 +28,6 @@ PUBLIC = {kind for kind, of in OrbitError.kinds.items() if of.__module__ == "bro
 RAW = "no room for 4,096 bytes at /data: xyzzy"
 
 
-@pytest.fixture
-def chinese(qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    yield
-    QCoreApplication.removeTranslator(translator)
-
-
 @pytest.mark.usefixtures("chinese")
 @pytest.mark.parametrize("kind", sorted(PUBLIC))
 def test_every_class_of_errors_has_a_chinese_sentence_and_keeps_its_words(kind):

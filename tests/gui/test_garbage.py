@@ -29,7 +29,18 @@ def test_what_another_thread_leaves_is_freed_on_this_one(qtbot):
         assert not freed_on
         qtbot.waitUntil(lambda: bool(freed_on))
     assert freed_on == {threading.get_ident()}
-    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("before", [gc.enable, gc.disable])
+def test_garbage_is_freed_as_before_afterwards(qapp, before):
+    before()
+    was = gc.isenabled()
+    try:
+        with GarbageTurns():
+            assert not gc.isenabled()
+        assert gc.isenabled() == was
+    finally:
+        gc.disable()  # as all tests of the window
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from gui.connections import ATTACHED, Cluster
-from gui.garbage import GarbageTurns
 from tests.support.client_thread import ClientThread
 from tests.support.fake_cluster import Answer, FakeBroker, FakeCluster, refused, rubbish, silent
 from tests.support.watched_pages import Lines, Place, WatchedPages
@@ -100,7 +99,7 @@ def scene(qapp: QApplication, home: Path) -> Iterator[Scene]:
 @contextmanager
 def scene_of(qapp: QApplication, home: Path, brokers: list[FakeBroker]) -> Iterator[Scene]:
     """A window on these brokers."""
-    with ClientThread() as clients, GarbageTurns():
+    with ClientThread() as clients:
         cluster = FakeCluster(brokers)
         clients.call(cluster.__aenter__())
         watched = WatchedPages(qapp, home, Cluster(ATTACHED, cluster.name_server, title="Two"))

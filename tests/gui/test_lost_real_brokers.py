@@ -22,7 +22,6 @@ from broker_core.client.producer import Producer
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.remoting.signature import Credentials
 from gui.connections import ATTACHED, Cluster
-from gui.garbage import GarbageTurns
 from gui.main_window.secret_file import FILE_NAME, SecretFile
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.flow import LetterFlow
@@ -71,7 +70,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def make_scene(qapp: QApplication, home: Path) -> Iterator[MakeScene]:
     opened: list[WatchedPages] = []
-    with ClientThread() as clients, GarbageTurns():
+    with ClientThread() as clients:
 
         def make(name_server: str, keys: Credentials | None = None) -> Scene:
             signer = "" if keys is None else keys.access_key

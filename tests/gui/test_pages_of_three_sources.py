@@ -16,7 +16,6 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from gui.connections import ATTACHED, Cluster
-from gui.garbage import GarbageTurns
 from tests.support.known_traffic import BEHIND_AT, DEAD, PENDING, RETRIED, SETTINGS
 from tests.support.real_peer import running_peer
 from tests.support.source_differences import unexplained
@@ -43,7 +42,7 @@ def tour(application: QApplication, folder: Path, version: str, own: dict[str, L
         return not missing_facts({name: said}) and (own is None or not unexplained(name, version, own[name], said))
 
     def seen(cluster: Cluster | None) -> Toured:
-        with GarbageTurns(), watching(application, folder, cluster) as watched:
+        with watching(application, folder, cluster) as watched:
             return Toured(version, watched.tour(accepts), watched.console.errors.count)
 
     if version == OWN:
@@ -116,7 +115,7 @@ def test_a_window_on_its_own_broker_tells_what_was_sent(qapp: QApplication, home
     def accepts(name: str, said: Lines) -> bool:
         return not missing_facts({name: said})
 
-    with GarbageTurns(), watching(qapp, tmp_path) as watched:
+    with watching(qapp, tmp_path) as watched:
         pages = {place.name: watched.see(place, accepts) for place in places() if place.name in wanted}
         errors = watched.console.errors.count
     assert pages.keys() == wanted

@@ -279,14 +279,6 @@ def test_texts_change_with_the_translator(qapp):
     assert tr("Topics") == "Topics"
 
 
-@pytest.fixture
-def chinese(qapp):
-    translator = text.CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    yield
-    QCoreApplication.removeTranslator(translator)
-
-
 @pytest.mark.usefixtures("chinese")
 def test_a_count_of_one_reads_in_chinese_like_any_other():
     assert tr("{count} files", count=1) == "1 个文件"

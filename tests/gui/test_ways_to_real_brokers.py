@@ -18,7 +18,6 @@ from PySide6.QtWidgets import QApplication
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.remoting.way import SocksProxy, SshTunnel, Way
-from gui.garbage import GarbageTurns
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.connect_fields import SOCKS, SSH, ConnectFields
 from gui.models.hops import Hop
@@ -197,7 +196,7 @@ def passage(request: pytest.FixtureRequest, tmp_path: Path) -> Passage:
 def scene(qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passage: Passage) -> Iterator[Scene]:
     for name in ("STATE", "DATA", "CONFIG", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    with ClientThread() as clients, GarbageTurns():
+    with ClientThread() as clients:
         clients.call(passage.start())
         made = Scene(qapp, tmp_path, clients, passage)
         try:
