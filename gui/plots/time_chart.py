@@ -106,6 +106,7 @@ class TimeChart(QWidget):
         self._crosshair.hide()
         self._plot.addItem(self._crosshair, ignoreBounds=True)
         self._threshold: Any = None
+        self._threshold_state = State.CRITICAL
         self._tip = ChartTip(theme, self)
         self.legend = ChartLegend(theme, self)
         box = QVBoxLayout(self)
@@ -230,18 +231,23 @@ class TimeChart(QWidget):
                 self._threshold.setBounds((0, None))
                 self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
                 self._plot.addItem(self._threshold, ignoreBounds=True)
-            colour = self._theme.tokens.state(state)
-            self._threshold.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
-            self._threshold.setHoverPen(pg.mkPen(colour, width=3))
             self._threshold.label.setFormat(text)
-            self._threshold.label.setColor(colour)
             # Without words its box would be a white patch on the line.
             self._threshold.label.setVisible(bool(text))
-            self._threshold.label.fill = pg.mkBrush(_ground(self._theme.tokens))
+            self._threshold_state = state
+            self._colour_threshold(self._theme.tokens)
             if not self._threshold.moving:
                 self._threshold.setValue(value)
             self._threshold.show()
         self._plot.setYRange(0, self._top(), padding=0)
+
+    def _colour_threshold(self, tokens: Tokens) -> None:
+        colour = tokens.state(self._threshold_state)
+        self._threshold.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
+        self._threshold.setHoverPen(pg.mkPen(colour, width=3))
+        self._threshold.label.setColor(colour)
+        self._threshold.label.fill = pg.mkBrush(_ground(tokens))
+        self._threshold.label.update()
 
     def value_of(self, at: QPointF) -> float:
         """The value that a place of the plot's viewport stands for; never below 0."""
@@ -385,6 +391,8 @@ class TimeChart(QWidget):
         if self._forecast is not None:
             self._forecast.set_colour(self.colour(self._series[0].key, tokens))
         self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
+        if self._threshold is not None:
+            self._colour_threshold(tokens)
         for item in self._marks:
             # Their places stay: made anew they would take four times as long.
             item.setPen(_mark_pen(tokens))

@@ -356,6 +356,7 @@ def test_an_error_is_said_in_place_with_a_retry(make_view):
 def test_new_messages_are_counted_and_shown_when_asked_for(make_view, qtbot):
     source = FakeSource()
     view = make_view(source)
+    assert view.bar.new_button.isHidden()
     view.open({"topic": "payments", "queue": 3})
 
     source.state = grown(STATE, "payments", 3, 12)

@@ -508,7 +508,7 @@ def test_meters_say_figure_and_share(make_view):
     assert view.tables.broker_chip.text == "Healthy"
 
 
-def test_a_lost_broker_is_not_called_healthy(make_view):
+def test_a_lost_broker_is_not_called_healthy(make_view, request):
     source = FakeSource()
     view = make_view(source)
     source.set_status(SourceStatus.LOST)
@@ -516,6 +516,9 @@ def test_a_lost_broker_is_not_called_healthy(make_view):
     assert (view.tables.broker_chip.text, view.tables.broker_chip.state) == ("Stopped unexpectedly", State.CRITICAL)
     assert not view.demo_button.isEnabled()
     assert not view.send_button.isEnabled()
+    request.getfixturevalue("chinese")
+    view.retranslate()
+    assert view.tables.broker_chip.text == "意外停止"
 
 
 def test_the_demo_button_plays_and_stops(make_view, child, qtbot):

@@ -16,7 +16,7 @@ from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, rate_text
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.style import FOCUS_PROPERTY
-from gui.theme.tokens import DARK, LIGHT
+from gui.theme.tokens import DARK, LIGHT, State
 
 X = np.arange(1_000.0, 1_060.0)
 
@@ -249,6 +249,14 @@ def test_names_of_marks_follow_the_theme(chart, theme):
     chart.set_marks([ChartMark(1_010.0, "Rebalance")])
     theme.set_mode(ThemeMode.LIGHT)
     assert [line.pen.color().name() for line in chart._marks] == [LIGHT.checking.lower()]
+
+
+def test_a_threshold_follows_the_theme(chart, theme):
+    chart.show_threshold(10.0, State.WARNING, "alert 10")
+    theme.set_mode(ThemeMode.LIGHT)
+    line = chart._threshold
+    assert (line.pen.color().name(), line.label.color.name()) == (LIGHT.state(State.WARNING).lower(),) * 2
+    assert line.label.fill.color().lightness() > 128, "a box of the dark theme would stay"
 
 
 def test_a_name_in_a_low_chart_is_whole():

@@ -66,6 +66,7 @@ class BrowseBar(QWidget):
         self._build()
         self._connect()
         self.show_window(None)
+        self.show_new(0)
 
     # ---- what the view calls ---------------------------------------------------------------------------------------
 

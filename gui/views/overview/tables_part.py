@@ -116,6 +116,7 @@ class TablesPart(QWidget):
         self._broker_panel.set_title(tr("Broker"))
         for key, name in _METERS.items():
             self.meters[key].set_name(tr(name))
+        self.show_status(self._context.source.status)
         state = self._context.source.state
         self._show_empty(is_blank=state is not None and state.is_blank)
 
