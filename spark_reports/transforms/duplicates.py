@@ -36,21 +36,25 @@ def cases(messages: DataFrame, within_ms: int) -> DataFrame:
     once = sent.groupBy("topic", F.coalesce("id", itself).alias("id")).agg(
         *(F.min_by(name, "place").alias(name) for name in ("keys", "body_crc", "body_bytes")), F.min("place").alias("place")
     )
+    once = once.persist()  # for keys and for bodies
     same_key = once.select("topic", F.explode("keys").alias("key"), "place")
+    same_body = once.where("body_bytes > 0").select("topic", "body_crc", "body_bytes", "place")
     digest = F.concat_ws(" ", F.format_string("crc %08x,", "body_crc"), "body_bytes", F.lit("bytes"))
-    same_body = once.where("body_bytes > 0").select("topic", digest.alias("digest"), "place")
-    parts = ((UNIQUE_KEY, "key", same_id), (BUSINESS_KEY, "key", same_key), (BODY, "digest", same_body))
-    found = [_repeats(rows, by, within_ms).withColumn("sameness", F.lit(sameness)) for sameness, by, rows in parts]
+    found = (
+        _repeats(same_id, within_ms, "key").withColumn("sameness", F.lit(UNIQUE_KEY)),
+        _repeats(same_key, within_ms, "key").withColumn("sameness", F.lit(BUSINESS_KEY)),
+        _repeats(same_body, within_ms, "body_crc", "body_bytes").withColumns({"sameness": F.lit(BODY), "digest": digest}),
+    )
     together = found[0].unionByName(found[1]).unionByName(found[2], allowMissingColumns=True)
     return together.select("sameness", "topic", "key", "digest", "copies", "repeats", "first_time", "last_time", "apart_ms")
 
 
-def _repeats(rows: DataFrame, by: str, within_ms: int) -> DataFrame:
+def _repeats(rows: DataFrame, within_ms: int, *by: str) -> DataFrame:
     rows = rows.withColumn("store_time", F.col("place.store_time"))
-    before = F.lag("store_time").over(Window.partitionBy("topic", by).orderBy("place"))
+    before = F.lag("store_time").over(Window.partitionBy("topic", *by).orderBy("place"))
     apart = rows.withColumn("apart_ms", F.unix_millis("store_time") - F.unix_millis(before))
     repeat = F.when(F.col("apart_ms") <= within_ms, F.col("apart_ms"))
-    grouped = apart.groupBy("topic", by).agg(
+    grouped = apart.groupBy("topic", *by).agg(
         F.count("*").alias("copies"),
         F.count(repeat).alias("repeats"),
         F.min("store_time").alias("first_time"),

@@ -26,7 +26,9 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
         key, list_row (the first one in the list), listed (how often in it), copies (messages as sent), retried, dead, topic (of
         the first), first_time, last_time, state.
     """
+    listed = wanted.groupBy("key").agg(F.min("list_row").alias("list_row"), F.count("*").alias("listed"))
     keyed = messages.withColumn("key", F.explode("keys") if column == "keys" else own_key()).where("key is not null")
+    keyed = keyed.join(listed.select("key"), "key", "left_semi")
     sent = (
         first_stored(keyed)
         .groupBy("key")
@@ -40,7 +42,6 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
     by_key = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")
     given_back = by_key.agg(*(F.count(F.when(F.col("kind") == kind, 1)).alias(name) for kind, name in
                                   (("retry", "retried"), ("dead_letter", "dead"))))  # fmt: skip
-    listed = wanted.groupBy("key").agg(F.min("list_row").alias("list_row"), F.count("*").alias("listed"))
     rows = listed.join(sent, "key", "left").join(given_back, "key", "left").fillna(0, ["copies", "retried", "dead"])
     state = F.when(F.col("copies") == 0, MISSING).when(F.col("copies") == 1, ONCE).otherwise(SEVERAL)
     return rows.select(
