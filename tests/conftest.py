@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No test fails by the clock: a slow machine is no fault of the code.
@@ -12,3 +15,17 @@ settings.load_profile("orbit")
 
 # Secrets of tests do not go into the key store of whoever runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+
+@pytest.fixture(autouse=True)
+def _log_of_a_command_ends_with_its_test() -> Iterator[None]:
+    """A command that runs inside a test sends the log to the standard error of that test, which is gone after it."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        if type(handler).__module__.partition(".")[0] != "_pytest":
+            root.removeHandler(handler)
+            handler.close()
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)

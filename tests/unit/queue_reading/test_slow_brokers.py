@@ -29,11 +29,13 @@ def cluster():
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("answers", [0, 3])
 def test_the_other_is_read_whole_and_what_is_missing_is_counted(cluster, monkeypatch, answers, half):
-    monkeypatch.setattr(client, "ANSWER_MS", 1_000)
-    with QueueReader(cluster.name_server, limits=ReadLimits(0, 0, retry_seconds=0.1)) as reader:
+    limits = ReadLimits(0, 0, retry_seconds=0.1)
+    with QueueReader(cluster.name_server, limits=limits) as reader:
         survey = reader.survey(Wanted(topics=("orders",)))
-        assert [part.broker for part in survey.slices] == ["a", "a", "b", "b"]
-        cluster.brokers[0].manner = Stopping(answers, half=half)
+    assert [part.broker for part in survey.slices] == ["a", "a", "b", "b"]
+    cluster.brokers[0].manner = Stopping(answers, half=half)
+    monkeypatch.setattr(client, "ANSWER_MS", 2_000)
+    with QueueReader(cluster.name_server, limits=limits) as reader:
         turns = list(reader.turns(survey.slices))
     read = Counter((turn.part.broker, decode_record(one).body) for turn in turns for one in split_records(turn.records))
     missing = Counter[str]()
