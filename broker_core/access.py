@@ -221,8 +221,10 @@ def access_of(
         return access_of_line(find_saved(name), saved_as=name)
     if path is not None:
         return access_of_file(path)
-    if not name_servers:
+    if name_servers is None:
         return None
+    if not name_servers.strip("; "):
+        raise UsageError(f"no name server is given: write --{prefix.replace('_', '-')}ns HOST:PORT, such as 127.0.0.1:9876")
     if details is not None and details.name_servers == name_servers:
         return details
     return access_of_environment(name_servers, environment)

@@ -10,7 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from broker_core.api import UsageError
 from monitoring.alert_rules import unit_of
@@ -26,6 +26,8 @@ RETRY_MS = (2_000, 10_000)
 ANSWER_BYTES_MAX = 4_096
 UNIT_KEYS = {"ms": "Ms", "s": "S", "%": "Percent", "B": "Bytes", "B/s": "BytesPerSecond", "/s": "PerSecond"}
 """Ends of the keys of figures that have a unit: ``thresholdMs``, ``valueMs``."""
+_AS_WRITTEN = "/?%:@!$&'()*+,;=~"
+"""Stay as they are in a path and a query: what is encoded already stays so."""
 _OK = range(200, 300)
 _WORTH_A_RETRY = frozenset({408, 425, 429})
 
@@ -58,7 +60,7 @@ def check_url(url: str) -> SplitResult:
     """The parts of an address that can be told.
 
     Raises:
-        UsageError: It is none of http or https, or has no host, or holds a password.
+        UsageError: It is none of http or https, or has no host or one that cannot be, or holds a password.
     """
     try:
         parts = urlsplit(url.strip())
@@ -73,7 +75,16 @@ def check_url(url: str) -> SplitResult:
         raise UsageError("put no password into the address of the web hook; it would stand in the settings file", url=url)
     if any(ord(letter) <= ord(" ") for letter in url.strip()):
         raise UsageError("the address of the web hook has a space or a control character in it", url=url)
+    try:
+        _host_of(parts)
+    except UnicodeError as error:
+        raise UsageError(f"“{parts.hostname}” is no name of a host", url=url) from error
     return parts
+
+
+def _host_of(parts: SplitResult) -> str:
+    """The host as it is asked for (IDNA, RFC 3490)."""
+    return (parts.hostname or "").encode("idna").decode("ascii")
 
 
 def payload(change: AlertChange, *, cluster: str) -> bytes:
@@ -118,12 +129,12 @@ def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResul
 
     connection = _connect(parts, timeout_s)
     try:
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_AS_WRITTEN)
         connection.request("POST", target, body, {"Content-Type": "application/json; charset=utf-8", "User-Agent": "orbit"})
         answer = connection.getresponse()
         answer.read(ANSWER_BYTES_MAX)
         return WebhookResult(answer.status, answer.reason, took_ms())
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
         return WebhookResult(-1, str(error) or type(error).__name__, took_ms())
     finally:
         connection.close()
@@ -132,7 +143,7 @@ def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResul
 def _connect(parts: SplitResult, timeout_s: float) -> HTTPConnection:
     from http.client import HTTPConnection, HTTPSConnection  # noqa: PLC0415  as above
 
-    host = parts.hostname or ""
+    host = _host_of(parts)
     if parts.scheme == "https":
         import ssl  # noqa: PLC0415  as above
 

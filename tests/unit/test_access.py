@@ -1,6 +1,7 @@
 """How commands reach a cluster: files of this user's alone, the environment, saved connections, and never the command line."""
 
 import argparse
+import importlib
 import json
 import os
 
@@ -168,3 +169,12 @@ def test_a_plan_of_before_goes_on():
     old = {"version": 1, "source": "", "nameServers": "t:1", "target": Target(to_origin=True).as_json(),
            "pace": Pace(None, None).as_json(), "count": 1, "bodyBytes": 1}  # fmt: skip
     assert ReplayPlan.from_json(old).saved_as == ""
+
+
+@pytest.mark.parametrize("name_servers", ["", ";", " ; "])
+@pytest.mark.parametrize("command", ["cluster", "watch", "doctor", "search"])
+def test_a_name_server_that_is_empty_is_told(command, name_servers, capsys):
+    module = importlib.import_module(f"broker_core.{command}_command")
+    words = ["--ns", name_servers, *(['topic = "a"'] if command == "search" else [])]
+    assert module.main(words, **({"open_history": None} if command == "watch" else {})) == UsageError.exit_code
+    assert "no name server is given" in capsys.readouterr().err

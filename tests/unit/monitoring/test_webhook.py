@@ -100,6 +100,11 @@ def test_a_refusal_is_a_result_and_a_redirect_is_not_followed(hook: Hook, status
     assert len(hook.told) == 1
 
 
+def test_letters_of_all_scripts_are_told(hook: Hook):
+    assert post(f"{hook.url}/告警/a%20b?q=中&r=%E4%B8%AD", b"{}", timeout_s=20).succeeded
+    assert hook.told[-1][0].endswith("/%E5%91%8A%E8%AD%A6/a%20b?q=%E4%B8%AD&r=%E4%B8%AD")
+
+
 def test_nobody_there_is_a_result(hook: Hook):
     url = hook.url
     hook.server.server_close()
@@ -112,7 +117,7 @@ def test_nobody_there_is_a_result(hook: Hook):
 @pytest.mark.parametrize(
     "url",
     ["", "file:///etc/passwd", "ftp://x/y", "http://", "http://a:b@host/", "javascript:alert(1)", "http://host:0/", "http://[x/",
-     "http://ho st/", "http://host:99999/"],
+     "http://ho st/", "http://host:99999/", "http://a..b/", f"http://{'a' * 70}.org/"],
 )  # fmt: skip
 def test_other_addresses_are_refused(url: str):
     with pytest.raises(UsageError):
