@@ -8,6 +8,7 @@ over when somebody writes them into one.
     orbit://group/NAME                       a consumer group
     orbit://message/OFFSET-ID                a message by its offset message ID
     orbit://message/TOPIC/QUEUE/OFFSET       a message by its place in a queue
+    orbit://message?physical_offset=OFFSET   the page of one message
 
 Any of them may say with ``cluster=NAME-SERVERS`` which attached cluster it is about; others are for the window that gets them.
 """
@@ -95,6 +96,8 @@ def place_of(link: str) -> Place:
 
 
 def _place(kind: str, names: list[str], given: dict[str, object]) -> Place:
+    if kind == "message" and given and not names:
+        return Place(kind, given)  # the page of this name
     if kind in _OBJECTS:
         if len(names) != 1:
             raise LinkError(f"a link to a {kind} names one: {SCHEME}://{kind}/NAME")

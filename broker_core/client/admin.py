@@ -5,7 +5,7 @@ Each call goes to a name server or to the brokers that its topic is on, and merg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +135,23 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
             queue: TopicOffset(_int(value, "minOffset"), _int(value, "maxOffset"), _int(value, "lastUpdateTimestamp"))
             for queue, value in table.items()
         }
+
+    async def unlisted_queues_of(
+        self, address: str, broker: str, topic: str, read_queues: int, listed: Collection[int]
+    ) -> dict[MessageQueue, TopicOffset]:
+        """What those queues of a topic on one broker hold that may be read but are not ``listed`` by `topic_stats_of`.
+
+        Brokers of 4.x leave out queues that may no longer be written. When they were written last is not known (0).
+
+        Source: remoting specification §2.5.6.
+        """
+        found = {}
+        for queue_id in range(read_queues):
+            if queue_id not in listed:
+                queue = MessageQueue(topic, broker, queue_id)
+                end = await self._offset_of(address, RequestCode.GET_MAX_OFFSET, queue)
+                found[queue] = TopicOffset(await self.min_offset_of(address, queue), end, 0)
+        return found
 
     async def consume_stats(self, group: str, topic: str) -> dict[MessageQueue, ConsumeOffset]:
         """How far a group is in each queue of a topic."""

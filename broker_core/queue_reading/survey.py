@@ -69,7 +69,13 @@ class ClusterSurvey:
         topics = self._topics_of(known)
         await asyncio.gather(*(self._topic(topic) for topic in topics))
         unlisted = [topic for topic in UNLISTED_TOPICS if topic not in known and self._wants(topic)]
-        await asyncio.gather(*(self._unlisted(topic, broker) for topic in unlisted for broker in brokers))
+        await asyncio.gather(
+            *(
+                self._unlisted(topic, broker, self._client.address_of(broker), QUEUE_ID)
+                for topic in unlisted
+                for broker in brokers
+            )
+        )
         slices = sorted(self._slices, key=lambda one: (one.topic, one.broker, one.queue_id))
         return Survey(tuple(slices), tuple(self._unknown), tuple(brokers))
 
@@ -117,6 +123,8 @@ class ClusterSurvey:
             self._miss(broker, _reason(broker, error))
             return
         readable = data.read_queues if data.permission & PERMISSION_READ else 0
+        # Brokers of 4.x leave out queues that may be read but no longer written (remoting specification §2.5.6).
+        await asyncio.gather(*(self._unlisted(topic, broker, address, one) for one in range(readable) if one not in held))
         await asyncio.gather(
             *(
                 self._queue(QueueSlice(topic, broker, address, queue_id, 0, 0, queue_id >= readable), offsets)
@@ -124,12 +132,13 @@ class ClusterSurvey:
             )
         )
 
-    async def _unlisted(self, topic: str, broker: str) -> None:
-        """A topic that has a queue on a broker and no route."""
-        part = QueueSlice(topic, broker, self._client.address_of(broker), QUEUE_ID, 0, 0)
+    async def _unlisted(self, topic: str, broker: str, address: str, queue_id: int) -> None:
+        """A queue that no answer lists with what it holds."""
+        part = QueueSlice(topic, broker, address, queue_id, 0, 0)
         try:
-            first = await self._puller.min_offset(part)
-            end = await self._offset(part, RequestCode.GET_MAX_OFFSET, {})
+            async with self._at_once:
+                first = await self._puller.min_offset(part)
+                end = await self._offset(part, RequestCode.GET_MAX_OFFSET, {})
         except _TOLD as error:
             self._miss(broker, _reason(broker, error))
             return

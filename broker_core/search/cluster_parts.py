@@ -138,7 +138,10 @@ class ClusterParts:
         found: list[QueuePart] = []
 
         async def ask(name: str, address: str) -> None:
-            for queue, held in sorted((await self._admin.topic_stats_of(address, topic)).items()):
+            told = await self._admin.topic_stats_of(address, topic)
+            listed = {queue.queue_id for queue in told}
+            told |= await self._admin.unlisted_queues_of(address, name, topic, readable[name], listed)
+            for queue, held in sorted(told.items()):
                 first, end = max(held.min_offset, offsets.low, 0), min(held.max_offset, max(offsets.high, -1) + 1)
                 is_older = 0 < held.last_update_ms < stored.low
                 if first >= end or is_older or not may_match(name, queue.queue_id):

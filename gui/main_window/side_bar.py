@@ -188,7 +188,7 @@ def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_
         "consumers": (state.totals.get("lag_messages", unknown), State.WARNING if lag_is_over else None),
         "dead_letters": (state.totals.get("dead_letters", unknown), State.CRITICAL if dead_are_alarming else None),
         "delay": (unknown if (waiting < 0).any() or timers < 0 else float(waiting.sum()) + timers, None),
-        "transactions": (state.totals.get("transactions_pending", 0.0), None),
+        "transactions": (state.totals.get("transactions_pending", unknown), None),
         "clients": (state.totals.get("connections", unknown), None),
         "alerts": (alerts_firing, State.CRITICAL),
     }

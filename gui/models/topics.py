@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broker_core.api import Catalog
 from monitoring.lag_limits import SHIPPED, LagLimits
@@ -228,12 +229,20 @@ def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
     group = np.asarray(state.catalog.position_group, np.int64)
     stride = len(state.catalog.groups)
     keys, place = np.unique(topic * stride + group, return_inverse=True)
+    in_part = _known_in_part(state, place, len(keys))
     return _GroupsOnTopics(
         topic=keys // stride,
         group=keys % stride,
-        lag_messages=_sum_known(place, state.position_lag_messages, len(keys)),
-        behind_ms=_max_known(place, state.position_behind_ms, len(keys)),
+        lag_messages=np.where(in_part, np.nan, _sum_known(place, state.position_lag_messages, len(keys))),
+        behind_ms=np.where(in_part, np.nan, _max_known(place, state.position_behind_ms, len(keys))),
     )
+
+
+def _known_in_part(state: ClusterState, place: Ints, count: int) -> NDArray[np.bool_]:
+    """Where a part of a sum is not known, as in `MonitoringCollector`: only an attached cluster has such positions."""
+    if not state.catalog.brokers:
+        return np.zeros(count, bool)
+    return np.bincount(place[np.isnan(state.position_lag_messages)], minlength=count) > 0
 
 
 def _sum_known(place: Ints, values: Floats, count: int) -> Floats:

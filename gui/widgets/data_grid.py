@@ -324,7 +324,8 @@ class DataGrid(QWidget, Generic[R]):
         self._selected_key = key
         position = self.model.position_of(key) if key is not None else -1
         if position < 0:
-            self.view.clearSelection()
+            # The current row too: Qt would select its neighbour when it goes.
+            self.view.selectionModel().clear()
             self._selected_key = key
             return False
         self._select_position(position)

@@ -96,6 +96,8 @@ class FakeBroker:
     """``topic@group`` → queue → offset."""
     version: int = V5_3_3
     settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
+    unwritable: dict[str, int] = field(default_factory=dict)
+    """Topic → queues, its last ones, that may be read but no longer written: as of 4.x, such a broker does not list them."""
     answers: dict[int, Answer] = field(default_factory=dict)
     """Code → what is answered instead."""
     manner: Manner | None = None
@@ -167,7 +169,7 @@ class FakeBroker:
 
     def _topics(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
         table = {
-            topic: {"topicName": topic, "readQueueNums": queues, "writeQueueNums": queues, "perm": 6}
+            topic: {"topicName": topic, "readQueueNums": queues, "writeQueueNums": self.write_queues(topic), "perm": 6}
             for topic, queues in self.topics.items()
         }
         return command.reply(body=emit({"topicConfigTable": table}))
@@ -180,9 +182,13 @@ class FakeBroker:
                 "maxOffset": self.held.get(topic, 0),
                 "lastUpdateTimestamp": STORED_MS if self.held.get(topic) else 0,
             }
-            for queue in range(self.topics[topic])
+            for queue in range(self.write_queues(topic))
         }
         return command.reply(body=emit({"offsetTable": table}))
+
+    def write_queues(self, topic: str) -> int:
+        """How many of its queues may be written."""
+        return self.topics[topic] - self.unwritable.get(topic, 0)
 
     def _members(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
         return command.reply(ResponseCode.CONSUMER_NOT_ONLINE, "the consumer group is not online")
@@ -282,7 +288,7 @@ class FakeCluster:
         if not having:
             return command.reply(ResponseCode.TOPIC_NOT_EXIST, f"No topic route info in name server for the topic: {topic}")
         queues = [
-            {"brokerName": one.name, "perm": 6, "readQueueNums": one.topics[topic], "writeQueueNums": one.topics[topic]}
+            {"brokerName": one.name, "perm": 6, "readQueueNums": one.topics[topic], "writeQueueNums": one.write_queues(topic)}
             for one in having
         ]
         body = {"queueDatas": queues, "brokerDatas": [self._data(broker) for broker in having]}

@@ -60,7 +60,7 @@ STORE_INSIDE = (
     r"of <size> used",
     r"\[Disk use and its limits\]",
     r"<share>: (expired files go|oldest files go|puts are refused)",
-    r"in about .*|not in sight|unknown|reached",
+    r"≈ .*|not in sight|unknown|reached",
     "Kept for",
     "3 d",
     "Next cleaning",

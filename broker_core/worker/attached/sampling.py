@@ -17,8 +17,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
+from broker_core.client.route import PERMISSION_READ
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.ipc.schema import Ability
 from broker_core.message.record import decode_record
@@ -32,6 +33,7 @@ from broker_core.transaction.topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.answers import (
     Body,
     BrokerPlace,
+    QueueOffsets,
     read_connections,
     read_delay_offsets,
     read_groups,
@@ -59,6 +61,8 @@ HEADS_IN_ROUND = 4
 _OWN_TOPICS = (SCHEDULE_TOPIC, HALF_TOPIC, OP_TOPIC)
 """Topics of brokers whose queues are looked at every round."""
 _FIXED_IN_ROUND = 7 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
+UNLISTED_QUEUES_MAX = 64
+"""Queues of a topic that a broker does not list and that are asked for one by one; those beyond stay unknown."""
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
@@ -379,8 +383,23 @@ class BrokerRounds:
                 # It was deleted since the table was read; the next one is without it.
                 return
             raise
-        moves = self._figures.take_offsets(self._name, topic, read_queue_offsets(answer.body))
+        held = read_queue_offsets(answer.body)
+        held |= await self._unlisted_queues(topic, held)
+        moves = self._figures.take_offsets(self._name, topic, held)
         self._moving = self._moving | {topic} if moves else self._moving - {topic}
+
+    async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
+        """Queues that may be read but no longer written: brokers of 4.x do not list them (remoting specification §2.5.6)."""
+        row = self._figures.of(self._name).topics.get(topic)
+        readable = row.read_queues if row is not None and row.permission & PERMISSION_READ else 0
+        found: dict[int, QueueOffsets] = {}
+        for queue_id in [one for one in range(readable) if one not in listed][:UNLISTED_QUEUES_MAX]:
+            fields = {"topic": topic, "queueId": str(queue_id)}
+            first = whole_number((await self._ask(RequestCode.GET_MIN_OFFSET, fields)).ext_fields.get("offset"))
+            end = whole_number((await self._ask(RequestCode.GET_MAX_OFFSET, fields)).ext_fields.get("offset"))
+            if first is not None and end is not None:
+                found[queue_id] = QueueOffsets(first, end, 0)
+        return found
 
     def _groups(self) -> list[str]:
         of = self._figures.of(self._name)

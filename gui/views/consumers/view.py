@@ -33,7 +33,7 @@ from gui.models.table import ColumnTableModel
 from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import count_text, tr
+from gui.text import UNKNOWN, count_text, tr
 from gui.theme.tokens import Size
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import read_only_reason
@@ -93,6 +93,8 @@ class ConsumersView(PageView):
         self._asked_members: tuple[str, int, tuple[str, ...], int] | None = None
         self._findings: list[Finding] = []
         self._member_list: Members | None = None
+        self._wanted = ""
+        """The group that was asked for and is not selected yet."""
         self.favourites = context.pins.groups
         self._member_query: LatestQuery[Members] = LatestQuery(self)
         self.search = SearchField(theme, " ", "funnel")
@@ -151,7 +153,8 @@ class ConsumersView(PageView):
         if isinstance(group, str) and group:
             self.search.clear()
             self._filter("")
-            self.group_grid.select_key(group)
+            self._wanted = group
+            self._select_wanted()
             self._show_group()
         tab, topic = arguments.get("tab"), arguments.get("reset")
         if tab in TABS:
@@ -164,12 +167,24 @@ class ConsumersView(PageView):
         self.dialogs.set_state(state)
         self.groups.set_rows(by_urgency(group_rows(state, self.context.alerts.lag_limits)))
         self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
-        self.group_grid.select_first()
+        self._select_wanted()
+        if not self._wanted:
+            self.group_grid.select_first()
         self._show_group()
         self._show_texts()
         self.versions.tend()
         if self._settings.made is not None:
             self._settings.made.tend(state.taken_ms)
+
+    def _select_wanted(self) -> None:
+        """Select the group that was asked for, where it stands; until there is one of that name, none is selected."""
+        if not self._wanted:
+            return
+        is_there = any(group.name == self._wanted for group in self.groups.rows)
+        if is_there and self.groups.position_of(self._wanted) < 0:
+            self.groups.toggle_section(SYSTEM_GROUPS)
+        if self.group_grid.select_key(self._wanted):
+            self._wanted = ""
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:
@@ -374,6 +389,7 @@ class ConsumersView(PageView):
 
     def _group_selected(self, group: GroupRow | None) -> None:
         if group is not None and group.name != self._shown_group:
+            self._wanted = ""
             self._show_group()
             self.place_changed.emit({"group": group.name})
 
@@ -494,7 +510,7 @@ class ConsumersView(PageView):
 
     def _show_header(self) -> None:
         group = self.group_grid.selected_row
-        self.header.set_title(group.name if group is not None else tr(self.title))
+        self.header.set_title(group.name if group is not None else self._wanted or tr(self.title))
         if group is None or self._state is None:
             self.header.set_chips([])
             self.header.set_facts("")
@@ -504,8 +520,8 @@ class ConsumersView(PageView):
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))
         self._say_empty(group)
         self.tabs.setTabText(0, tr("Lag"))
-        self.tabs.setTabText(1, tr("Members {count}", count=self._count(group)))
-        self.tabs.setTabText(2, tr("Subscriptions {count}", count=len(self.subscriptions.rows)))
+        self.tabs.setTabText(1, tr("Members {count}", count=self._members_text(group)))
+        self.tabs.setTabText(2, tr("Subscriptions {count}", count=self._subscriptions_text(group)))
         for place, title in enumerate(("Ownership", "Offsets", "Settings"), 3):
             self.tabs.setTabText(place, tr(title))
         set_acting(self.reset_button, read_only_reason(self.context.source), able=bool(self.positions.rows))
@@ -513,18 +529,27 @@ class ConsumersView(PageView):
         self.more_button.setEnabled(group is not None)
 
     def _say_empty(self, group: GroupRow | None) -> None:
-        nobody = tr("No group is selected.")
-        self.position_grid.set_empty(nobody if group is None else tr("This group has no position in any queue yet."))
+        no_position = tr("This group has no position in any queue yet.")
+        self.position_grid.set_empty(self._no_group() if group is None else no_position)
         for grid in self._client_grids:
             grid.set_empty(self._nobody(group))
 
-    @staticmethod
-    def _nobody(group: GroupRow | None) -> str:
-        return tr("No group is selected.") if group is None else tr("No client of this group is online.")
+    def _nobody(self, group: GroupRow | None) -> str:
+        return self._no_group() if group is None else tr("No client of this group is online.")
+
+    def _no_group(self) -> str:
+        is_told = self._wanted and self._state is not None and not self._state.is_blank
+        return tr("There is no group {group}.", group=self._wanted) if is_told else tr("No group is selected.")
 
     @staticmethod
-    def _count(group: GroupRow | None) -> int:
-        return max(0, group.members) if group is not None else 0
+    def _members_text(group: GroupRow | None) -> str:
+        if group is None:
+            return "0"
+        return UNKNOWN if group.is_unread else str(max(0, group.members))
+
+    def _subscriptions_text(self, group: GroupRow | None) -> str:
+        is_unread = group is not None and not group.offline and self._member_list is None
+        return UNKNOWN if is_unread else str(len(self.subscriptions.rows))
 
     def _show_texts(self) -> None:
         is_blank = self._state is not None and self._state.is_blank

@@ -22,6 +22,7 @@ NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.strip("/") and
         ("orbit://topics?topic=orders", Place("topics", {"topic": "orders"})),
         ("orbit://group/4711", Place("consumers", {"group": "4711"})),
         ("orbit://message/orders/3/4711", Place("messages", {"topic": "orders", "queue": 3, "offset": 4_711})),
+        ("orbit://message?physical_offset=77", Place("message", {"physical_offset": 77})),
         ("orbit://messages?physical_offset=77", Place("messages", {"physical_offset": 77})),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 import pytest
@@ -66,6 +66,11 @@ class FakeAdmin:
         self._reach(address)
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
         return {MessageQueue(topic, name, queue): TopicOffset(0, 10, self.newest_ms) for queue in (0, 1)}
+
+    async def unlisted_queues_of(
+        self, _address: str, broker: str, topic: str, read_queues: int, listed: Collection[int]
+    ) -> dict[MessageQueue, TopicOffset]:
+        return {MessageQueue(topic, broker, one): TopicOffset(0, 10, 0) for one in range(read_queues) if one not in listed}
 
     async def offset_by_time_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
         return self.guess
