@@ -249,16 +249,22 @@ def percent_text(share: float | None, digits: int = 1) -> str:
     return f"{share * 100:.{digits}f} %"
 
 
+LATENCY_MAX_MS = 180_000.0
+"""What took longer is told as a duration."""
+
+
 def milliseconds_text(value: float | None) -> str:
-    """A latency: ``0.31 ms``, ``4.2 ms``, ``131 ms``, ``1.2 s``."""
+    """A latency: ``0.31 ms``, ``4.2 ms``, ``131 ms``, ``1.2 s``; from three minutes on a duration."""
     number, unit = milliseconds_parts(value)
     return f"{number} {unit}".strip()
 
 
 def milliseconds_parts(value: float | None) -> tuple[str, str]:
-    """A latency as number and unit, for headlines."""
+    """A latency as number and unit, for headlines; a duration in words has its units in the number."""
     if value is None or is_unknown(value) or value < 0:
         return UNKNOWN, ""
+    if value >= LATENCY_MAX_MS:
+        return duration_text(value), ""
     if value >= 1_000:
         return f"{value / 1_000:.1f}", "s"
     if value >= 99.5:

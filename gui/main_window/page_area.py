@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QToolButton, QVBoxLayout, QWidget
 
 from gui.main_window.page_room import PageRoom
 from gui.main_window.places import Place
@@ -203,6 +203,7 @@ class PageArea(QWidget):
         self._slots.append(slot)
         index = self.tabs.addTab(shown_title(title, self.tabs.fontMetrics()))
         self.tabs.setTabToolTip(index, title)
+        self._write_buttons()
         self._write_icons()
 
     def _page(self, slot: _Slot) -> PageView:
@@ -319,6 +320,19 @@ class PageArea(QWidget):
         for index, slot in enumerate(self._slots):
             if slot.page is None:  # a page says when its title is another
                 self._write_tab(index, tr(slot.title))
+
+        self._write_buttons()
+
+    def _write_buttons(self) -> None:
+        """Qt writes the words of the buttons in the strip once, when it makes them."""
+        for index in range(self.tabs.count()):
+            close = self.tabs.tabButton(index, QTabBar.ButtonPosition.RightSide)
+            if close is not None:
+                close.setToolTip(tr("Close the tab"))
+        for name, words in (("ScrollLeftButton", tr("Tabs to the left")), ("ScrollRightButton", tr("Tabs to the right"))):
+            button = self.tabs.findChild(QToolButton, name)
+            if button is not None:
+                button.setAccessibleName(words)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -259,9 +259,13 @@ class StatusBar(QFrame):
         if event.type() == QEvent.Type.LanguageChange:
             self._write_status()
             self._write_tasks()
-            self.address_button.setToolTip(tr("Copy the address"))
-            self.zone_button.setToolTip(tr("Local time or UTC"))
-            self.language_button.setToolTip(tr("Language"))
+            for button, tip in (
+                (self.address_button, tr("Copy the address")),
+                (self.zone_button, tr("Local time or UTC")),
+                (self.language_button, tr("Language")),
+            ):
+                button.setToolTip(tip)
+                button.setAccessibleName(tip)
 
 
 class _TaskLine(QWidget):

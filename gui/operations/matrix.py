@@ -55,6 +55,7 @@ class HistoryMatrix(QObject):
         wanted = tuple(names[:NAMES_MAX])
         if wanted != self._names:
             self._names = wanted
+            self._query.cancel()
             self._asked = None
             self.matrix, self._error = NO_MATRIX, None
         if not wanted or self._source.status is not SourceStatus.READY or self._is_fresh(from_ms, to_ms):

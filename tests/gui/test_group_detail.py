@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -19,6 +20,7 @@ from gui.views.consumers.columns import members_text
 from gui.views.consumers.lag_panel import BY_QUEUE
 from gui.views.consumers.view import ConsumersView
 from monitoring.admin.offsets import QueueMove
+from monitoring.state import MEMBERS_UNREAD, ClusterState
 from tests.support.fake_broker import FOUND_OFFSET, JSTACK
 from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakePending, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
@@ -55,6 +57,48 @@ def stats_of(offset: int) -> BrokerAnswer:
     """GET_CONSUME_STATS: the group stands at ``offset`` in all queues of payments."""
     wrapper = {"brokerOffset": END, "consumerOffset": offset, "lastTimestamp": 0}
     return BrokerAnswer(body=emit({"offsetTable": {MessageQueue("payments", "broker-a", q): wrapper for q in range(8)}}))
+
+
+def as_system_group(state: ClusterState, name: str) -> ClusterState:
+    is_system = [group == name for group in state.catalog.groups]
+    return replace(state, catalog=replace(state.catalog, group_is_system=is_system))
+
+
+# ---- which group ----
+
+
+def test_a_group_that_is_not_there_is_no_other_one_and_is_shown_when_it_comes(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    whole = source.state
+    view.open({"group": "nope"})
+    view.state_changed(whole)
+    assert view.group_grid.selected_row is None
+    assert view.position_grid.placeholder.text == "There is no group nope."
+    assert not view.reset_button.isEnabled()
+
+    groups = ["nope" if name == "payment-settle" else name for name in whole.catalog.groups]
+    view.state_changed(replace(whole, catalog=replace(whole.catalog, groups=groups)))
+    assert view.group_grid.selected_row.name == "nope"
+
+
+def test_a_group_of_a_folded_section_is_shown(make_view):
+    source = FakeSource()
+    source.state = as_system_group(source.state, "payment-settle")
+    view = make_view(source)
+    assert "payment-settle" not in [row.name for row in view.groups.shown_rows]
+    view.open({"group": "payment-settle"})
+    view.state_changed(source.state)
+    assert view.group_grid.selected_row.name == "payment-settle"
+
+
+def test_members_and_subscriptions_that_were_not_read_are_not_none(make_view):
+    source = FakeSource()
+    source.hold = True
+    view = make_view(source)
+    unread = np.full(len(source.state.catalog.groups), MEMBERS_UNREAD)
+    view.state_changed(replace(source.state, group_members=unread))
+    assert [view.tabs.tabText(place) for place in (1, 2)] == ["Members —", "Subscriptions —"]
 
 
 # ---- lag ----

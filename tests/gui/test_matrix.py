@@ -87,6 +87,17 @@ def test_a_grid_that_was_not_read_is_empty_and_says_why(qapp):
     owner.deleteLater()
 
 
+def test_an_answer_for_what_is_no_longer_shown_is_dropped(qapp):
+    source, owner = FakeSource(), QObject()
+    source.hold = True
+    grid = HistoryMatrix(source, owner)
+    grid.show(["a:b.c"], TAKEN_MS - 60_000, TAKEN_MS)
+    grid.show([], TAKEN_MS - 60_000, TAKEN_MS)
+    source.held[0].release()
+    assert (grid.matrix, grid.fault, grid.waiting) == (NO_MATRIX, "", False)
+    owner.deleteLater()
+
+
 @pytest.fixture
 def heat(qtbot, theme) -> HeatMap:
     made = HeatMap(theme, TimeZoneChoice(utc=True), State.WARNING)

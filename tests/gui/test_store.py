@@ -52,6 +52,17 @@ def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
     assert [method for method, _ in source.asked].count("read_store") == asked + 1
 
 
+def test_no_panel_is_cut_where_the_page_is_as_low_as_it_may_be(make_view, source, qtbot):
+    view = make_view(source)
+    files = view.files
+    qtbot.waitUntil(files.isVisible)
+    files.cleanings.set_rows([])
+    files.cleaning_grid.set_empty("A sentence that is wrapped where there is no room for it. " * 4)
+    view.resize(1_062, view.minimumSizeHint().height())
+    qtbot.waitUntil(lambda: view.height() == view.minimumSizeHint().height())
+    assert view.disk.height() >= view.disk.minimumSizeHint().height()
+
+
 def test_put_times_that_are_not_counted_yet_are_no_bars(make_view, source):
     source.broker_answers[RequestCode.GET_BROKER_RUNTIME_INFO] = BrokerAnswer({}, b"{}")
     view = make_view(source)
@@ -132,7 +143,7 @@ def test_bars_are_logarithmic(qtbot, theme):
 
 @pytest.mark.parametrize(
     ("in_ms", "shown"),
-    [(0.0, "reached"), (float("inf"), "not in sight"), (float("nan"), "unknown"), (7_200_000.0, "in about 2 h")],
+    [(0.0, "reached"), (float("inf"), "not in sight"), (float("nan"), "unknown"), (7_200_000.0, "≈ 2 h")],
 )
 def test_limits_are_reached_in_words(in_ms, shown):
     assert reached_text(in_ms) == shown

@@ -52,6 +52,7 @@ NAN = math.nan
         (text.milliseconds_text(4.2), "4.2 ms"),
         (text.milliseconds_text(131), "131 ms"),
         (text.milliseconds_text(1_200), "1.2 s"),
+        (text.milliseconds_text(184_549_400), "2 d 3 h"),
         (text.duration_text(0), "0 s"),
         (text.duration_text(700), "0.7 s"),
         (text.duration_text(131_000), "131 s"),

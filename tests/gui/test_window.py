@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QTabBar, QToolButton
 
 from broker_core.api import Occurred, StoreLockedError
 from gui.main_window.places import Place
@@ -466,3 +467,20 @@ def test_pages_closed_are_gone(frame, qtbot):
     assert gone == [True]
     frame.source.push_later()
     frame.window.live.once()
+
+
+def test_buttons_of_the_frame_are_named_in_the_language_of_the_window(make_frame, qtbot):
+    frame = make_frame()
+    frame.window.navigate("topics")
+    tabs, bar = frame.window.area.tabs, frame.window.status_bar
+
+    def words() -> list[str]:
+        close = tabs.tabButton(tabs.count() - 1, QTabBar.ButtonPosition.RightSide)
+        scroll = [tabs.findChild(QToolButton, name).accessibleName() for name in ("ScrollLeftButton", "ScrollRightButton")]
+        return [close.toolTip(), *scroll, *(one.accessibleName() for one in (bar.zone_button, bar.language_button))]
+
+    english = ["Close the tab", "Tabs to the left", "Tabs to the right", "Local time or UTC", "Language"]
+    assert words() == english
+    frame.language.use("zh")
+    qtbot.waitUntil(lambda: words() == [tr(word) for word in english])
+    assert not {*words()} & {*english}

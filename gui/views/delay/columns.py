@@ -6,7 +6,17 @@ from collections.abc import Callable
 
 from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
 from gui.models.table import CellKind, Column, Lane
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, span_text, tr
+from gui.text import (
+    LATENCY_MAX_MS,
+    UNKNOWN,
+    TimeZoneChoice,
+    bytes_text,
+    count_text,
+    duration_text,
+    rate_number,
+    span_text,
+    tr,
+)
 from gui.theme.tokens import State
 
 MINUTE_MS = 60_000
@@ -54,7 +64,7 @@ def level_columns(lane: Callable[[LevelRow], Lane | None]) -> list[Column[LevelR
 
 
 def _late_text(milliseconds: float) -> str:
-    return count_text(milliseconds)
+    return duration_text(milliseconds) if milliseconds >= LATENCY_MAX_MS else count_text(milliseconds)
 
 
 def _next_due_text(row: LevelRow) -> str:

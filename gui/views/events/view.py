@@ -143,6 +143,7 @@ class EventsView(PageView):
         self.export_button.setText(tr("Export"))
         self.search.setPlaceholderText(tr("Filter by text, topic or group"))
         self.search.setAccessibleName(tr("Filter by text, topic or group"))
+        self.chart.setAccessibleName(tr("Events over time"))
         self.chart_panel.set_title(tr("When"), "")
         self.model.all_texts_changed()
         self._show()
@@ -224,7 +225,6 @@ class EventsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.chart.setAccessibleName(tr("Events over time"))
         self.chart_panel.content.addWidget(self.chart)
         self.chart_panel.setFixedHeight(CHART_HEIGHT + 36)
         self.content.addWidget(self.chart_panel)

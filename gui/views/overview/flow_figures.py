@@ -78,7 +78,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
         late_p99_ms=max(_known([*state.delays.late_p99_ms.tolist(), state.timers.get("late_p99_ms", NAN)]), default=NAN),
         due_rate=due_rate,
         half_rate=half_rate,
-        half_open=_sum_known([total(state, f"transactions_{name}") for name in ("pending", "checking", "waiting")]),
+        half_open=total(state, "transactions_pending"),
         half_in_check=total(state, "transactions_checking"),
         commit_rate=commit_rate,
         rollback_rate=total(state, "transaction_rollback_rate"),

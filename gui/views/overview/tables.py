@@ -77,7 +77,7 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         Column(
             "lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, state=lag_state,
-            right=True, width=68,
+            right=True, width=80,
         ),
         Column("behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms,
                right=True, width=66),

@@ -72,7 +72,8 @@ class DiskPanel(Panel):
         if at is None:
             return UNKNOWN
         files = tr("{count} files", count=picture.overdue_files)
-        return f"{self._times.minutes(at.timestamp() * 1_000)}, {files}"
+        # Without its day, which there is no room for: it is within the next 24 hours.
+        return f"{self._times.moment(at.timestamp() * 1_000):%H:%M}, {files}"
 
 
 def reached_text(in_ms: float) -> str:
@@ -81,4 +82,4 @@ def reached_text(in_ms: float) -> str:
         return tr("unknown")
     if math.isinf(in_ms):
         return tr("not in sight")
-    return tr("reached") if in_ms <= 0 else tr("in about {time}", time=duration_text(in_ms))
+    return tr("reached") if in_ms <= 0 else f"≈ {duration_text(in_ms)}"

@@ -48,6 +48,10 @@ class FilesPart(QWidget):
             grid.set_loading(True)
         self.retranslate()
 
+    def hasHeightForWidth(self) -> bool:
+        """Never: see `BesideRow`; here it would cut the panels above."""
+        return False
+
     def _build(self) -> None:
         self.queue_panel.content.addWidget(self.queue_grid)
         self.index_panel.content.addWidget(self.index_grid)

@@ -134,7 +134,7 @@ class QueuesPanel(QWidget):
             self.tags.made.retranslate()
         self._group_label.setText(tr("Positions of"))
         self.group.setAccessibleName(tr("Positions of"))
-        self.grid.set_empty(tr("This topic has no queues on this broker."))
+        self.grid.set_empty(tr("No queue of this topic has been written to yet."))
         if self.composer.made is not None:
             self.composer.made.retranslate()
         self.model.all_texts_changed()
