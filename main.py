@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] == ["replay"]:
         from broker_core.replay_command import main as replay
 
-        return replay(list(argv[1:]), find_saved=_saved_connection)
+        return replay(list(argv[1:]), refusal=_replay_refusal, find_saved=_saved_connection)
     if argv[:1] == ["copy"]:
         from broker_core.copy_command import main as copy
 
@@ -167,14 +167,20 @@ def _open_mask(rules: Path) -> RowMask:
 
 
 def _copy_refusal(target: str, is_store: bool) -> str:
-    if is_store:
-        return ""
+    return "" if is_store else _target_refusal(target, None)
+
+
+def _replay_refusal(target: str, confirmed: str) -> str:
+    return _target_refusal(target, confirmed)
+
+
+def _target_refusal(target: str, confirmed: str | None) -> str:
     try:
         from gui.connections import settings_path
-        from gui.copy_refusal import copy_refusal
+        from gui.target_refusal import target_refusal
     except ImportError:  # without Qt there is no window that keeps connections
         return ""
-    return copy_refusal(settings_path(), target)
+    return target_refusal(settings_path(), target, confirmed=confirmed)
 
 
 def _saved_connection(name: str) -> bytes:

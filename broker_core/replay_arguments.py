@@ -61,6 +61,8 @@ def parser() -> argparse.ArgumentParser:
     goal.add_argument("--to-origin", action="store_true", help="send each to the topic it was first sent to")
     add_access(made.add_mutually_exclusive_group(), prefix="to-", of="the cluster they go to (default: where they are found)")
     add_details_flag(made)
+    production_help = "confirm that they may go to this connection, which the window keeps as a production one"
+    made.add_argument("--production", default="", metavar="NAME", help=production_help)
     made.add_argument("--dry-run", action="store_true", help="say what would be sent, and send nothing")
     made.add_argument("--rate", type=float, metavar="N", help="messages a second at most; default: no limit")
     made.add_argument("--speed", type=float, metavar="X", help="1: at the pace of the originals, 10: ten times faster")

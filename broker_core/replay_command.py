@@ -46,11 +46,16 @@ PROGRESS_INTERVAL_S = 1.0
 STOPPED = "it was stopped"
 
 
-def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
+TargetRefusal = Callable[[str, str], str]
+"""Name servers and the production connection that is confirmed → why nothing may be sent there; empty where it may."""
+
+
+def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed: "", find_saved: FindSaved = no_saved) -> int:
     """Run one replay.
 
     Args:
         argv: Arguments behind ``replay``.
+        refusal: Says of targets whether they may be sent to; this package does not know saved connections.
         find_saved: Reads saved connections.
 
     Returns:
@@ -58,7 +63,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     """
     arguments = parser().parse_args(argv)
     try:
-        return asyncio.run(_replay(arguments, find_saved))
+        return asyncio.run(_replay(arguments, refusal, find_saved))
     except OrbitError as error:
         _say(f"orbit replay: {error.message}")
         return error.exit_code
@@ -75,11 +80,21 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
-async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
+async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_saved: FindSaved) -> int:
     details = given_details(arguments)
+
+    def checked(goal: ClusterAccess) -> ClusterAccess:
+        goal.check_sendable()
+        reason = refusal(goal.name_servers, arguments.production)
+        if reason:
+            raise UsageError(f"nothing is sent to {goal.name_servers}: {reason}")
+        return goal
+
     if arguments.resume is not None:
         refuse_with_resume(arguments)
-        return await _send(arguments.resume, arguments, lambda plan: goal_of_plan(plan, arguments, find_saved, details))
+        return await _send(
+            arguments.resume, arguments, lambda plan: checked(goal_of_plan(plan, arguments, find_saved, details))
+        )
     check_arguments(arguments)
     source = access_of(arguments, find_saved, details)
     goal = goal_of_arguments(arguments, find_saved, source, details)
@@ -98,11 +113,12 @@ async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
         _tell(survey, outcome)
         if goal is not None:
             await check_goal(goal, survey, _say)
-        _say("dry run: nothing was sent")
+        reason = refusal(goal.name_servers, arguments.production) if goal is not None else ""
+        _say(f"dry run: nothing was sent{f'; a run would be refused: {reason}' if reason else ''}")
         return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
     if goal is None:
         raise UsageError("say with --to-ns HOST:PORT or --to-connection NAME which cluster the messages go to")
-    goal.check_sendable()
+    checked(goal)
     folder = arguments.journal or _new_folder()
     with cancelled_by_signals():
         await _prepare(arguments, source, folder, survey, goal)
@@ -237,7 +253,6 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
         outside = Surroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
         _say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
         goal = goal_of(journal.plan)
-        goal.check_sendable()
         async with goal.producer(PRODUCER_GROUP) as producer:
             runner = ReplayRunner(journal, producer, outside, failures_max=arguments.failures_max)
 

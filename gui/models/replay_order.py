@@ -36,6 +36,7 @@ class ReplayOrder:
         file: Exported file in place of a search.
         goal, name: Where they go: to a topic, to one group, or each to its topic of origin.
         name_server: Of the cluster that they go to.
+        production: Its name, typed as a confirmation; empty where it is no production cluster.
         speed, pace: Messages a second, or how many times faster than the originals came.
         new_ids, born_now, without_delay, partial: As `orbit replay` calls them; ``partial``: also what was found of a search
             that could not look everywhere.
@@ -50,6 +51,7 @@ class ReplayOrder:
     goal: Goal
     name: str = ""
     name_server: str
+    production: str = ""
     speed: Speed = Speed.UNLIMITED
     pace: float = 0.0
     new_ids: bool = False
@@ -80,10 +82,15 @@ class ReplayOrder:
         now = ["--now", str(self.now_ms)] if self.now_ms and not self.file else []
         cluster = ["--to-connection" if self.saved else "--to-ns", self.name_server]
         words = ["replay", *where, *self.details, *goal[self.goal], *cluster, *pace[self.speed], *now]
-        words += [name for wanted, name in flags if wanted]
+        words += [*confirmed(self.production), *(name for wanted, name in flags if wanted)]
         return words if self.file else [*words, "--", self.filter]
 
 
-def resume_arguments(folder: str) -> list[str]:
-    """The command line that goes on with a replay."""
-    return ["replay", "--resume", folder, "--control"]
+def resume_arguments(folder: str, production: str) -> list[str]:
+    """The command line that goes on with a replay; ``production`` as for `ReplayOrder`."""
+    return ["replay", "--resume", folder, *confirmed(production), "--control"]
+
+
+def confirmed(production: str) -> list[str]:
+    """The argument that confirms a production cluster."""
+    return ["--production", production] if production else []

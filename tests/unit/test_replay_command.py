@@ -131,6 +131,25 @@ def test_a_dry_run_sends_nothing(broker, tmp_path, capsys):
     assert len(rows_of(broker, "orders", capsys)) == before
 
 
+def test_a_production_target_is_confirmed_by_its_name(broker, tmp_path, capsys):
+    def refusal(target: str, confirmed: str) -> str:
+        assert target == broker.name_server
+        return "" if confirmed == "Shop" else "confirm it"
+
+    journal = tmp_path / "journal"
+    line = ["--ns", broker.name_server, 'topic = "orders" and key = "k1"', "--to", "again", "--journal", str(journal)]
+    before = rows_of(broker, "again", capsys)
+    assert main(line, refusal=refusal) == 2
+    assert f"nothing is sent to {broker.name_server}: confirm it" in capsys.readouterr().err
+    assert main([*line, "--dry-run"], refusal=refusal) == 0
+    assert "a run would be refused: confirm it" in capsys.readouterr().err
+    assert not journal.exists()
+    assert rows_of(broker, "again", capsys) == before
+    assert main([*line, "--production", "Shop"], refusal=refusal) == 0
+    assert len(rows_of(broker, "again", capsys)) == len(before) + 1
+    assert main(["--resume", str(journal)], refusal=refusal) == 2
+
+
 def test_what_a_group_would_reject_is_said_before_anything_is_sent(broker, capsys):
     orders = ["--ns", broker.name_server, 'topic = "orders"', "--dry-run"]
 

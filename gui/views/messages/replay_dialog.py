@@ -96,7 +96,8 @@ class ReplayDialog(QDialog):
         return ReplayOrder(
             details=details_arguments(self._source), saved=self._saved_goal is not None,
             place=place_arguments(self._source) or (), filter=self._chosen.filter, now_ms=self._chosen.now_ms, file=self._file,
-            goal=goal, name=name, name_server=name_server, speed=Speed(self.speed.currentData()),
+            goal=goal, name=name, name_server=name_server,
+            production=self.cluster_typed.text().strip(), speed=Speed(self.speed.currentData()),
             pace=self.pace.value(), new_ids=self.new_ids.isChecked(), born_now=self.born_now.isChecked(),
             without_delay=self.without_delay.isChecked(), partial=self.partial.isChecked(),
         )  # fmt: skip
@@ -138,7 +139,7 @@ class ReplayDialog(QDialog):
         """Go on with a replay that ended early."""
         if not self.job.is_running:
             self._is_dry = False
-            arguments = [*resume_arguments(folder), *details_arguments(self._source)]
+            arguments = [*resume_arguments(folder, self.cluster_typed.text().strip()), *details_arguments(self._source)]
             self.job.start(arguments, self._source.connect_details, can_pause=True)
 
     def reject(self) -> None:
