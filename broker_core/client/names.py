@@ -22,6 +22,11 @@ def check_group(group: str) -> str:
     return _check("group", group, GROUP_CHARACTERS_MAX)
 
 
+def is_group_name(group: str) -> bool:
+    """Whether a broker creates a group of this name; clients may commit offsets under others, which brokers keep."""
+    return _ALLOWED.fullmatch(group) is not None and len(group) <= GROUP_CHARACTERS_MAX
+
+
 def retry_topic(group: str) -> str:
     """The topic that brings messages back to a group that failed on them."""
     return RETRY_PREFIX + group

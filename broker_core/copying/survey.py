@@ -12,7 +12,7 @@ from typing import Any
 
 from broker_core.broker.names import LMQ_PREFIX, is_system_group
 from broker_core.client.admin import AdminClient
-from broker_core.client.names import check_group
+from broker_core.client.names import check_group, is_group_name
 from broker_core.copying.boundaries import range_of
 from broker_core.copying.carried import is_reserved, target_topic
 from broker_core.copying.mapping import TargetQueues, differences, matched, wanted_queues
@@ -177,16 +177,20 @@ class Survey:
             differences=others,
             changes=changes and bool(others),
             in_place=len(set(pairs.values())) == len(pairs),
-            notes=tuple(self._notes(name, config, wanted, found)),
+            notes=tuple(self._notes(name, config, wanted, found, changes=changes)),
         )
 
-    def _notes(self, name: str, config: Mapping[str, Any], wanted: Mapping[str, Any], found: TargetQueues) -> list[str]:
+    def _notes(
+        self, name: str, config: Mapping[str, Any], wanted: Mapping[str, Any], found: TargetQueues, *, changes: bool
+    ) -> list[str]:
         notes = []
         read, write = int(config["readQueueNums"]), int(config["writeQueueNums"])
         if read < write:
             notes.append(f"{write - read} queues of {name} may be written but not read: their messages cannot be copied")
-        if not found.exists and int(config.get("perm", 6)) != int(wanted["perm"]):
-            notes.append(f"created with permission {wanted['perm']}, as messages could not be written with {config['perm']}")
+        if (changes or not found.exists) and int(config.get("perm", 6)) != int(wanted["perm"]):
+            how = "changed to" if found.exists else "created with"
+            why = f"as messages could not be written with {config['perm']}, and stays so"
+            notes.append(f"{how} permission {wanted['perm']}, {why}: set {config['perm']} after the copy if it is wanted")
         others = {str(table[name]) for table in self._source.topics.values() if name in table}
         if len(others) > 1:
             notes.append("brokers of the source have different settings for it; those of the first count")
@@ -238,15 +242,19 @@ class Survey:
 
     def _group_names(self) -> Sequence[str]:
         order, source = self._order, self._source
-        in_topics = sorted(
-            {
-                group
-                for table in source.offsets.values()
-                for group, topic in table
-                if topic in order.topics and not is_system_group(group)
-            }
-        )
+        with_offsets = {
+            group
+            for table in source.offsets.values()
+            for group, topic in table
+            if topic in order.topics and not is_system_group(group)
+        }
+        in_topics = sorted(filter(is_group_name, with_offsets))
         if ALL_GROUPS in order.groups:
+            odd = sorted(with_offsets.difference(in_topics))
+            if odd:
+                names = ", ".join(f"“{name[:40]}”" for name in odd[:5]) + ("…" if len(odd) > 5 else "")
+                one, several = "group has a name", "groups have names"
+                self._warnings.append(f"{counted(len(odd), one, several)} that no broker creates, and stay behind: {names}")
             return in_topics
         for name in order.groups:
             check_group(name)

@@ -133,6 +133,19 @@ def test_a_copy_that_is_given_up_while_it_looks_copies_nothing(cluster, tmp_path
     assert not (tmp_path / "receipt").exists()
 
 
+def test_a_copy_leaves_behind_groups_that_no_broker_creates_and_names_them(cluster, tmp_path):
+    names = ("billing", "old.one", "g" * 256)
+    cluster.brokers[0].groups = ["billing"]
+    cluster.brokers[0].positions = {f"orders@{name}": {0: 2, 1: 2} for name in names}
+    words = ["copy", "--from", cluster.name_server, "--to-store", tmp_path / "home", "--topic", "orders"]
+    with command(*words, "--groups", "*", "--offsets", "--dry-run") as copying:
+        assert copying.process.wait(90) == 0
+        copying.end(0)
+    said = "".join(copying.said)
+    assert "group billing" in said
+    assert f"warning: 2 groups have names that no broker creates, and stay behind: “{'g' * 40}”, “old.one”\n" in said
+
+
 def test_a_copy_that_is_stopped_can_go_on(cluster, tmp_path):
     broker = cluster.brokers[0]
     words = ["copy", "--from", cluster.name_server, "--to-store", tmp_path / "home", "--topic", "orders"]

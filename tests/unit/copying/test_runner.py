@@ -92,6 +92,26 @@ def test_settings_of_what_exists_stay_unless_asked(tmp_path):
     run(tmp_path, scenario)
 
 
+def test_a_topic_that_cannot_be_written_is_opened_for_the_copy_and_the_preview_says_that_it_stays_so(tmp_path):
+    async def scenario(pair, path):
+        await pair.fill("orders", 4, queues=2)
+        for admin in pair.admins:
+            await admin.create_topic("orders", queues=2, permission=4)
+        with pytest.raises(UsageError, match="takes no messages"):
+            await pair.plan(pair.order("orders"))
+        order = pair.order("orders", change_settings=True)
+        plan = await pair.plan(order)
+        assert "permission: 4, not 6" in plan.topics[0].differences
+        (note,) = plan.topics[0].notes
+        assert note.startswith("changed to permission 6, as messages could not be written with 4, and stays so")
+        receipt = await pair.copy(order, path)
+        address = next(iter((await pair.admins[1].master_addresses()).values()))
+        assert (await pair.admins[1].topic_configs(address))["orders"]["perm"] == 6
+        return receipt.counts.copied
+
+    assert run(tmp_path, scenario) == 4
+
+
 def test_queues_that_share_one_are_merged_by_store_time_each_in_its_order(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 30, queues=3)
