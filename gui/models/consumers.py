@@ -25,6 +25,8 @@ class GroupHealth(Enum):
 
     OFFLINE = "offline"
     UNKNOWN = "unknown"
+    NO_POSITION = "no position"
+    """It has not consumed anything yet."""
     CAUGHT_UP = "caught up"
     STEADY = "steady"
     BEHIND = "behind"
@@ -46,6 +48,8 @@ class GroupRow:
     got_rate: float
     lag_limit: float = math.inf
     """From there on its lag takes a colour; see `monitoring.lag_limits`."""
+    may_lag: bool = True
+    """Whether it has a position in any queue, or may have one that was not read."""
 
     @property
     def offline(self) -> bool:
@@ -126,6 +130,8 @@ def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
     """Health of a group whose lag does this; nothing is well that its alert rule fires at."""
     if group.offline:
         return GroupHealth.OFFLINE
+    if np.isnan(lag.lag_messages) and not group.may_lag:
+        return GroupHealth.NO_POSITION
     health = _HEALTH[lag.outlook]
     if health is GroupHealth.UNKNOWN and not np.isnan(lag.lag_messages):
         # A position is known, a direction is not.
@@ -137,6 +143,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
     """One row a group, in the catalog's order."""
     catalog = state.catalog
     system = catalog.group_is_system or [False] * len(catalog.groups)
+    positions = np.bincount(np.asarray(catalog.position_group, np.int64), minlength=len(catalog.groups))
     return [
         GroupRow(
             name=name,
@@ -146,6 +153,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
             behind_ms=float(state.group_behind_ms[row]),
             got_rate=float(state.group_got_rate[row]),
             lag_limit=limits.of_group(name),
+            may_lag=bool(positions[row]) or bool(state.faults),
         )
         for row, name in enumerate(catalog.groups)
     ]

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
@@ -107,6 +108,19 @@ def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
     group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, got_rate=0.0)
 
     assert group_health(group, Forecast(lag, slope, slope, slope)) is health
+
+
+@pytest.mark.parametrize(("positions", "faults", "health"), [
+    ((0,), {}, GroupHealth.UNKNOWN),
+    ((), {}, GroupHealth.NO_POSITION),
+    ((), {"broker-a": "no answer"}, GroupHealth.UNKNOWN),
+])  # fmt: skip
+def test_only_a_group_that_cannot_have_one_has_no_position_yet(positions, faults, health):
+    catalog = replace(STATE.catalog, position_group=positions, position_queue=positions)
+    rows = group_rows(replace(STATE, catalog=catalog, faults=faults, group_lag_messages=np.full(len(catalog.groups), NAN)))
+    row = next(row for row in rows if not row.offline and row.name == catalog.groups[0])
+
+    assert group_health(row, Forecast(NAN, NAN, NAN, NAN)) is health
 
 
 @pytest.mark.parametrize(("members", "words"), [(2, "2"), (0, "offline"), (-1, "offline"), (MEMBERS_UNREAD, UNKNOWN)])

@@ -26,7 +26,8 @@ CLIENTS_NAMED = 4
 YOUR_GROUPS, SYSTEM_GROUPS = "Your groups", "System groups"
 HEALTH_CHIPS = {
     GroupHealth.OFFLINE: ("Offline", State.IDLE),
-    GroupHealth.UNKNOWN: ("No position yet", State.IDLE),
+    GroupHealth.UNKNOWN: ("Lag unknown", State.IDLE),
+    GroupHealth.NO_POSITION: ("No position yet", State.IDLE),
     GroupHealth.CAUGHT_UP: ("Caught up", State.HEALTHY),
     GroupHealth.STEADY: ("Keeping up", State.HEALTHY),
     GroupHealth.BEHIND: ("Above its limit", State.WARNING),
