@@ -29,7 +29,7 @@ from gui.widgets.data_grid import DataGrid
 
 _VOLATILE = (
     (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d+)?)?", "<time>"),
-    (r"\b\d\d:\d\d(:\d\d(\.\d+)?)?\b(?! h)", "<time>"),
+    (r"(\b\d\d-\d\d )?\b\d\d:\d\d(:\d\d(\.\d+)?)?\b(?! h)", "<time>"),
     (r"\b\d:\d\d:(<time>|\d\d)?", "<age>"),
     (r"\b[0-9A-F]{32}\b", "<id>"),
     (r"127\.0\.0\.1:\d+", "<address>"),
