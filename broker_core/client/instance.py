@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Any, Protocol
 
+from broker_core.client.empty_answers import is_empty_answer, lists_all
 from broker_core.client.names import check_topic
 from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
@@ -36,6 +37,10 @@ DEFAULT_TOPIC_QUEUES = 4
 _EVERY_NAME_SERVER_KNOWS = (RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO)
 _LEAVE_SECONDS = 1.0
 """For telling a broker that a client leaves; it notices the end of the connection too."""
+_OTHERS_SECONDS = 2.0
+"""For the other name servers when one knows nothing; less than a person's question may take."""
+_MUTE_SECONDS = 30.0
+"""How long one that did not answer in that time is left out of such questions: each would take as long again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,8 @@ class ClientInstance:
             raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
         for address in self._name_servers:
             parse_address(address)
+        self._mute_until: dict[str, float] = {}
+        """Name server that did not answer when another knew nothing → until when it is left out, in monotonic seconds."""
         self._routes: dict[str, Route] = {}
         self._route_locks: dict[str, asyncio.Lock] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -184,7 +191,10 @@ class ClientInstance:
         await self._pool.send_oneway(address, command)
 
     async def call_name_server(self, command: RemotingCommand) -> RemotingCommand:
-        """As `call`, to the first name server that can be reached; one that does not answer is the last to be asked again."""
+        """As `call`, to the first name server that can be reached; one that does not answer is the last to be asked again.
+
+        Where it knows nothing of what is asked for, the others are asked before that is believed.
+        """
         address, connection = await self._name_server_connection()
         try:
             response = await connection.request(command)
@@ -195,6 +205,8 @@ class ClientInstance:
         except (NetworkError, asyncio.CancelledError):
             self._ask_last(address)
             raise
+        if is_empty_answer(command.code, response):
+            response = await self._fuller_answer(command, address) or response
         if response.code != ResponseCode.SUCCESS:
             if response.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and command.code in _EVERY_NAME_SERVER_KNOWS:
                 text = (
@@ -352,10 +364,46 @@ class ClientInstance:
                 # Whoever asked waits no longer, and would wait as long the next time.
                 self._ask_last(address)
                 raise
-            self._name_servers.remove(address)
-            self._name_servers.insert(0, address)
+            self._ask_first(address)
             return address, connection
         raise NetworkError("; ".join(failures), addresses=";".join(self._name_servers))
+
+    async def _fuller_answer(self, command: RemotingCommand, emptied: str) -> RemotingCommand | None:
+        """The first answer of another name server that knows what is asked for; None where none does in a short time.
+
+        One that knows brokers is asked first from then on, by whoever changes something there too; that it knows one topic
+        more than the other says nothing about the rest.
+        """
+        now = time.monotonic()
+        others = [one for one in self._name_servers if one != emptied and self._mute_until.get(one, now) <= now]
+        asking = [asyncio.create_task(self._answer_of(one, command), name=f"ask {one} too") for one in others]
+        try:
+            for answered in asyncio.as_completed(asking):
+                address, response = await answered
+                if response is None or response.code != ResponseCode.SUCCESS or is_empty_answer(command.code, response):
+                    continue
+                if lists_all(command.code):
+                    self._ask_first(address)
+                return response
+        finally:
+            for task in asking:
+                task.cancel()
+        return None
+
+    async def _answer_of(self, address: str, command: RemotingCommand) -> tuple[str, RemotingCommand | None]:
+        request = RemotingCommand(command.code, dict(command.ext_fields), command.body)
+        try:
+            async with asyncio.timeout(_OTHERS_SECONDS):
+                return address, await self._pool.request(address, request)
+        except (TimeoutError, RequestTimeoutError):
+            self._mute_until[address] = time.monotonic() + _MUTE_SECONDS
+        except NetworkError as error:
+            logger.info("name server %s was not asked too: %s", address, error)
+        return address, None
+
+    def _ask_first(self, address: str) -> None:
+        self._name_servers.remove(address)
+        self._name_servers.insert(0, address)
 
     def _ask_last(self, address: str) -> None:
         self._name_servers.remove(address)

@@ -7,9 +7,10 @@ import pytest
 from broker_core.client.instance import ClientInstance, answer_error, repeat
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import BugError, NetworkError, RemoteError, UsageError
-from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import RequestTimeoutError
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import parse_object
 from tests.support.remoting_peer import Peer, eventually
 
 
@@ -62,6 +63,83 @@ def test_a_name_server_that_hangs_is_the_last_to_be_asked_again():
                 async with asyncio.timeout(0.05):
                     await instance.route("T")
             assert await instance.route("T") is not None
+            await instance.close()
+
+    asyncio.run(run())
+
+
+BROKERS = RequestCode.GET_BROKER_CLUSTER_INFO
+
+
+def empty(_connection, command):
+    return command.reply(body=b'{"brokerAddrTable":{},"clusterAddrTable":{}}')
+
+
+def test_name_servers_that_know_nothing_are_not_believed_while_another_knows():
+    async def run():
+        async with Peer() as blank, Peer(topics={"T": 1}) as other, Peer(topics={"T": 1}) as known:
+            for one in (blank, other):
+                one.script[BROKERS] = [empty] * 9
+                one.script[RequestCode.GET_ROUTEINFO_BY_TOPIC] = [
+                    lambda _connection, command: command.reply(ResponseCode.TOPIC_NOT_EXIST, "none")
+                ] * 9
+            instance = ClientInstance(f"{blank.address};{closed_address()};{other.address};{known.address}")
+            await instance.start()
+            assert await instance.route("T") is not None
+            assert instance._name_servers[0] == blank.address  # one topic says nothing about the rest
+            answer = await instance.call_name_server(RemotingCommand(BROKERS))
+            assert parse_object(answer.body)["brokerAddrTable"]
+            assert instance._name_servers[0] == known.address
+            before = len(blank.codes())
+            await instance.call_name_server(RemotingCommand(BROKERS))
+            assert len(blank.codes()) == before
+            await instance.close()
+
+    asyncio.run(run())
+
+
+def test_what_no_name_server_knows_is_not_there():
+    async def run():
+        async with Peer() as first, Peer() as second:
+            for one in (first, second):
+                one.script[BROKERS] = [empty]
+            instance = ClientInstance(f"{first.address};{second.address}")
+            await instance.start()
+            answer = await instance.call_name_server(RemotingCommand(BROKERS))
+            assert parse_object(answer.body)["brokerAddrTable"] == {}
+            assert await instance.route("T") is None
+            assert instance._name_servers == [first.address, second.address]
+            await instance.close()
+
+    asyncio.run(run())
+
+
+def test_an_empty_answer_waits_for_a_mute_name_server_once(monkeypatch):
+    monkeypatch.setattr("broker_core.client.instance._OTHERS_SECONDS", 0.05)
+
+    async def run():
+        async with Peer() as blank, Peer(topics={"T": 1}) as mute:
+            mute.script[RequestCode.GET_ROUTEINFO_BY_TOPIC] = [lambda _connection, _command: None] * 2
+            instance = ClientInstance(f"{blank.address};{mute.address}")
+            await instance.start()
+            assert await instance.route("T") is None
+            assert await instance.route("T") is None
+            assert len(mute.of_code(RequestCode.GET_ROUTEINFO_BY_TOPIC)) == 1
+            await instance.close()
+
+    asyncio.run(run())
+
+
+def test_a_change_goes_to_one_name_server_alone():
+    async def run():
+        async with Peer() as first, Peer() as second:
+            code = RequestCode.DELETE_TOPIC_IN_NAMESRV
+            first.script[code] = [lambda _connection, command: command.reply(ResponseCode.TOPIC_NOT_EXIST, "none")]
+            instance = ClientInstance(f"{first.address};{second.address}")
+            await instance.start()
+            with pytest.raises(RemoteError):
+                await instance.call_name_server(RemotingCommand(code, {"topic": "T"}))
+            assert (first.codes().count(code), second.codes()) == (1, [])
             await instance.close()
 
     asyncio.run(run())

@@ -1,0 +1,35 @@
+"""Answers of a name server that knows nobody: one that has just started, or that no broker registers with. Pure.
+
+Name servers tell each other nothing, so such an answer is true of the one that gives it, and of no other.
+
+Source: spec remoting §4 (routes), §2.5.1 (brokers and topics).
+"""
+
+from __future__ import annotations
+
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import JsonBodyError, parse_object
+
+_LISTS = {
+    RequestCode.GET_BROKER_CLUSTER_INFO: "brokerAddrTable",
+    RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: "topicList",
+}
+"""What lists all that a name server knows → the part of its body that does."""
+
+
+def is_empty_answer(request_code: int, response: RemotingCommand) -> bool:
+    """Whether a name server knows nothing of what it was asked for; an answer that cannot be read is none of these."""
+    if request_code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
+        return response.code == ResponseCode.TOPIC_NOT_EXIST
+    if request_code not in _LISTS or response.code != ResponseCode.SUCCESS:
+        return False
+    try:
+        return not parse_object(response.body).get(_LISTS[RequestCode(request_code)])
+    except JsonBodyError:
+        return False
+
+
+def lists_all(request_code: int) -> bool:
+    """Whether a request asks for all that a name server knows: one whose list is empty is of no use for anything else."""
+    return request_code in _LISTS

@@ -1,0 +1,32 @@
+import pytest
+
+from broker_core.client.empty_answers import is_empty_answer, lists_all
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+
+BROKERS, TOPICS = RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER
+ROUTE, DELETE = RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.DELETE_TOPIC_IN_NAMESRV
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "body", "is_empty"),
+    [
+        (BROKERS, ResponseCode.SUCCESS, b'{"brokerAddrTable":{},"clusterAddrTable":{}}', True),
+        (BROKERS, ResponseCode.SUCCESS, b"{}", True),
+        (BROKERS, ResponseCode.SUCCESS, b'{"brokerAddrTable":{"a":{"brokerAddrs":{0:"h:1"}}}}', False),
+        (BROKERS, ResponseCode.SUCCESS, b"<html>", False),
+        (BROKERS, ResponseCode.SYSTEM_ERROR, b"", False),
+        (TOPICS, ResponseCode.SUCCESS, b'{"topicList":[]}', True),
+        (TOPICS, ResponseCode.SUCCESS, b'{"topicList":["T"]}', False),
+        (ROUTE, ResponseCode.TOPIC_NOT_EXIST, b"", True),
+        (ROUTE, ResponseCode.SUCCESS, b"{}", False),
+        (DELETE, ResponseCode.TOPIC_NOT_EXIST, b"", False),
+        (DELETE, ResponseCode.SUCCESS, b"", False),
+    ],
+)
+def test_a_name_server_that_knows_nothing_says_so_in_three_ways(asked, code, body, is_empty):
+    assert is_empty_answer(asked, RemotingCommand(asked).reply(code, body=body)) is is_empty
+
+
+def test_a_route_does_not_list_all():
+    assert [code for code in (BROKERS, TOPICS, ROUTE, DELETE) if lists_all(code)] == [BROKERS, TOPICS]
