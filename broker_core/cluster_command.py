@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +19,14 @@ from typing import Any, TextIO
 from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.broker.names import is_system_group
 from broker_core.client.route import PERMISSION_READ, PERMISSION_WRITE
-from broker_core.errors import OrbitError
+from broker_core.errors import CancelledByUserError, OrbitError
+from broker_core.json_errors import JsonParser, fail
 from broker_core.remoting.codes import version_name
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
 
 EXIT_PARTIAL = 1
+EXIT_PIPE_CLOSED = 141
 NO_BROKER = "no broker is registered there now: is it the right name server, and do the brokers run?"
 
 _CODES = (
@@ -42,30 +45,38 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     Returns:
         0 if every broker answered; 1 if not, or if there is none; else the error's code.
     """
-    arguments = _parser().parse_args(argv)
+    arguments = _parser().read(argv)
     try:
         access = access_of(arguments, find_saved)
         assert access is not None  # the parser wants one
         overview = asyncio.run(_look(access))
+        if arguments.json:
+            sys.stdout.write(json.dumps(overview, ensure_ascii=False, indent=2) + "\n")
+        else:
+            _print(overview, sys.stdout)
+        sys.stdout.flush()
     except OrbitError as error:
-        sys.stderr.write(f"orbit cluster: {error.message}\n")
-        return error.exit_code
-    if arguments.json:
-        sys.stdout.write(json.dumps(overview, ensure_ascii=False, indent=2) + "\n")
-    else:
-        _print(overview, sys.stdout)
+        return fail("orbit cluster", error, as_json=arguments.json)
+    except KeyboardInterrupt:
+        return fail("orbit cluster", CancelledByUserError("interrupted"), as_json=arguments.json)
+    except BrokenPipeError:
+        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
     return EXIT_PARTIAL if overview["faults"] else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> JsonParser:
+    parser = JsonParser(
         prog="orbit cluster",
         description="Print brokers, topics and consumer groups of a RocketMQ cluster; changes nothing.",
         epilog=f"{HELP}\n\n{_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_access(parser.add_mutually_exclusive_group(required=True))
-    parser.add_argument("--json", action="store_true", help="print it as JSON, with all topics and groups")
+    parser.add_argument(
+        "--json", action="store_true", help='print it as JSON, with all topics and groups; an error as {"error": …}'
+    )
     return parser
 
 

@@ -16,10 +16,10 @@ from dataclasses import asdict
 
 from broker_core.access import HELP, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.doctor import Doctor, Hop
-from broker_core.errors import OrbitError
+from broker_core.errors import CancelledByUserError, OrbitError
+from broker_core.json_errors import JsonParser, fail
 
 EXIT_FAULTS = 1
-EXIT_CANCELLED = 130
 EXIT_PIPE_CLOSED = 141
 
 _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 interrupted"
@@ -35,17 +35,16 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     Returns:
         0 if every hop works; 1 if not; else the error's code.
     """
-    arguments = _parser().parse_args(argv)
+    arguments = _parser().read(argv)
     try:
         access = access_of(arguments, find_saved, given_details(arguments))
         assert access is not None  # the parser wants one
         doctor = Doctor(access, _write_json if arguments.json else _write_line)
         asyncio.run(doctor.run())
     except OrbitError as error:
-        sys.stderr.write(f"orbit doctor: {error.message}\n")
-        return error.exit_code
+        return fail("orbit doctor", error, as_json=arguments.json)
     except KeyboardInterrupt:
-        return EXIT_CANCELLED
+        return fail("orbit doctor", CancelledByUserError("interrupted"), as_json=arguments.json)
     except BrokenPipeError:
         # The reader has seen enough (head, less). Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,8 +52,8 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     return EXIT_FAULTS if doctor.faults else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> JsonParser:
+    parser = JsonParser(
         prog="orbit doctor",
         description="Try each step of the way to a RocketMQ cluster, and say what is wrong; changes nothing.",
         epilog=f"{HELP}\n\n{_CODES}",
@@ -62,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_access(parser.add_mutually_exclusive_group(required=True))
     add_details_flag(parser)
-    parser.add_argument("--json", action="store_true", help="a line of JSON when a hop begins and when it has ended")
+    parser.add_argument(
+        "--json", action="store_true", help="a line of JSON when a hop begins and when it has ended, or for an error"
+    )
     return parser
 
 
