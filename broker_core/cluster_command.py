@@ -12,8 +12,8 @@ import asyncio
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
@@ -22,6 +22,7 @@ from broker_core.client.route import PERMISSION_READ, PERMISSION_WRITE
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
 from broker_core.remoting.codes import version_name
+from broker_core.worker.attached.answers import QueueOffsets
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
 
@@ -90,33 +91,17 @@ async def _look(access: ClusterAccess) -> dict[str, Any]:
         await cluster.close()
 
 
-@dataclass(slots=True)
-class _Group:
-    """What is known of a group over all brokers."""
-
-    members: set[str]
-    topics: set[str]
-    lag_messages: int | None = None
-
-
 def overview_of(cluster: AttachedCluster) -> dict[str, Any]:
-    """Brokers, topics, groups and faults as JSON holds them; None for what is not known."""
+    """Brokers, topics, groups and faults as JSON holds them; None for what is not known, or not of all brokers."""
+    figures = cluster.figures
     return {
         "name_servers": cluster.link.name_servers,
-        "clusters": sorted(cluster.figures.cluster_names),
+        "clusters": sorted(figures.cluster_names),
         "brokers": [_broker_row(cluster, name) for name in cluster.link.numbers.names],
-        "topics": _topic_rows(cluster.figures),
-        "groups": [
-            {
-                "name": name,
-                "system": is_system_group(name),
-                "members": len(group.members),
-                "topics": sorted(group.topics),
-                "lag_messages": group.lag_messages,
-            }
-            for name, group in sorted(_groups(cluster.figures).items())
-        ],
-        "faults": cluster.figures.faults() if cluster.link.numbers.names else {"name server": NO_BROKER},
+        "topics": _topic_rows(figures),
+        "groups": _group_rows(figures),
+        "brokers_untold": figures.listed().brokers_untold,
+        "faults": figures.faults() if cluster.link.numbers.names else {"name server": NO_BROKER},
     }
 
 
@@ -130,7 +115,7 @@ def _broker_row(cluster: AttachedCluster, name: str) -> dict[str, Any]:
         "addresses": {str(number): address for number, address in sorted(place.addresses.items())},
         "version": None if version is None else version_name(version),
         "answers": not figures.is_lost,
-        "topics": len(figures.topics),
+        "topics": len(figures.topics) if figures.has_told_tables else None,
         "put_per_second": rates["putTps"],
         "get_per_second": rates["getTotalTps"],
     }
@@ -145,22 +130,25 @@ def _first_rate(text: str | None) -> float | None:
 
 
 def _topic_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
-    catalog = figures.listed()
+    catalog, queues = figures.listed(), figures.queue_offsets()
+    of_topic: dict[int, list[QueueOffsets | None]] = defaultdict(list)
+    for place, held in zip(catalog.queue_topic, queues, strict=True):
+        of_topic[place].append(held)
     rows = []
     for place, topic in enumerate(catalog.topics):
-        held = [of.offsets[topic] for of in figures.brokers.values() if topic in of.topics and topic in of.offsets]
-        is_known = len(held) == sum(topic in of.topics for of in figures.brokers.values())
-        kept = sum(queue.max_offset - queue.min_offset for queues in held for queue in queues.values())
-        last_ms = max((queue.last_store_ms for queues in held for queue in queues.values()), default=0)
+        is_part = catalog.topic_in_part[place]
+        read = [held for held in of_topic[place] if held is not None]
+        is_known = not is_part and len(read) == len(of_topic[place]) and figures.is_read(topic)
+        last_ms = max((held.last_store_ms for held in read), default=0)
         rows.append(
             {
                 "name": topic,
                 "system": catalog.topic_is_system[place],
-                "read_queues": catalog.topic_read_queues[place],
-                "write_queues": catalog.topic_write_queues[place],
+                "read_queues": None if is_part else catalog.topic_read_queues[place],
+                "write_queues": None if is_part else catalog.topic_write_queues[place],
                 "permission": _permission_text(catalog.topic_permission[place]),
-                "messages": kept if is_known else None,
-                "last_stored_ms": last_ms or None,
+                "messages": sum(held.max_offset - held.min_offset for held in read) if is_known else None,
+                "last_stored_ms": (last_ms or None) if is_known else None,
             }
         )
     return rows
@@ -171,20 +159,30 @@ def _permission_text(permission: int) -> str:
     return "".join(letters)
 
 
-def _groups(figures: ClusterFigures) -> dict[str, _Group]:
-    found = {name: _Group(set(), set()) for name in figures.listed().groups}
-    for of in figures.brokers.values():
-        for group, members in of.members.items():
-            if group in found:
-                found[group].members |= members
-        for (group, topic), queues in of.positions.items():
-            held = of.offsets.get(topic)
-            if group not in found or held is None:
-                continue
-            found[group].topics.add(topic)
-            behind = sum(max(held[queue].max_offset - offset, 0) for queue, offset in queues.items() if queue in held)
-            found[group].lag_messages = (found[group].lag_messages or 0) + behind
-    return found
+def _group_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
+    catalog, queues = figures.listed(), figures.queue_offsets()
+    topics: dict[int, set[str]] = defaultdict(set)
+    lags: dict[int, list[int | None]] = defaultdict(list)
+    places = zip(catalog.position_group, catalog.position_queue, figures.position_offsets(), strict=True)
+    for group, row, offset in places:
+        held = queues[row]
+        topics[group].add(catalog.topics[catalog.queue_topic[row]])
+        lags[group].append(None if held is None or offset < 0 else max(held.max_offset - offset, 0))
+    rows = []
+    for place, name in enumerate(catalog.groups):
+        members = figures.members_of(name)
+        known = [lag for lag in lags[place] if lag is not None]
+        is_known = bool(known) and len(known) == len(lags[place]) and not catalog.brokers_without_offsets
+        rows.append(
+            {
+                "name": name,
+                "system": is_system_group(name),
+                "members": None if members is None else len(members),
+                "topics": sorted(topics[place]),
+                "lag_messages": sum(known) if is_known else None,
+            }
+        )
+    return rows
 
 
 # ---- as text -----------------------------------------------------------------------------------------------------------
@@ -205,16 +203,23 @@ def _print(overview: dict[str, Any], out: TextIO) -> None:
     _table(out, f"Cluster {', '.join(overview['clusters']) or '?'} at {overview['name_servers']}", (), [])
     _table(out, "", ("BROKER", "ADDRESSES", "VERSION", "ANSWERS", "PUT/S", "GET/S"), brokers)
     topics = [
-        (row["name"], str(row["write_queues"]), row["permission"], _figure(row["messages"]))
+        (row["name"], _figure(row["write_queues"]), row["permission"], _figure(row["messages"]))
         for row in _users(overview, "topics")
     ]
     _table(out, _count("Topics", overview, "topics"), ("TOPIC", "QUEUES", "MAY", "MESSAGES"), topics)
     groups = [
-        (row["name"], str(row["members"]), str(len(row["topics"])), _figure(row["lag_messages"]))
+        (row["name"], _figure(row["members"]), _figure(_topics_of(row, overview)), _figure(row["lag_messages"]))
         for row in _users(overview, "groups")
     ]
     _table(out, _count("Groups", overview, "groups"), ("GROUP", "MEMBERS", "TOPICS", "LAG"), groups)
+    untold = overview["brokers_untold"]
+    if untold and (overview["topics"] or overview["groups"]):
+        out.write(f"? stands where {', '.join(untold)} may hold a part: its topics and groups are not known\n")
     out.writelines(f"{part}: {reason}\n" for part, reason in overview["faults"].items())
+
+
+def _topics_of(group: dict[str, Any], overview: dict[str, Any]) -> int | None:
+    return None if overview["brokers_untold"] else len(group["topics"])
 
 
 def _users(overview: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -223,11 +228,12 @@ def _users(overview: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def _count(title: str, overview: dict[str, Any], kind: str) -> str:
-    """How many there are; where no broker told any, nobody knows."""
+    """How many there are; where no broker told any, nobody knows, and where one did not, only those of the others."""
     if overview["faults"] and not overview["topics"] and not overview["groups"]:
         return f"{title}: ?"
     users = len(_users(overview, kind))
-    return f"{title}: {users:,}, and {len(overview[kind]) - users:,} of the brokers' own"
+    of = f"{title} of the other brokers" if overview["brokers_untold"] else title
+    return f"{of}: {users:,}, and {len(overview[kind]) - users:,} of the brokers' own"
 
 
 def _figure(value: float | None) -> str:

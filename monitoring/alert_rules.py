@@ -224,13 +224,17 @@ def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
     if not state.is_from_outside:
         return np.zeros(len(state.catalog.topics), bool)
     of = np.asarray(state.catalog.queue_topic, np.int64)
-    return np.bincount(of[state.queue_max_offset < 0], minlength=len(state.catalog.topics)) > 0
+    unread = np.bincount(of[state.queue_max_offset < 0], minlength=len(state.catalog.topics)) > 0
+    in_part: NDArray[np.bool_] = unread | np.array(state.catalog.topic_in_part or [False] * len(unread), bool)
+    return in_part
 
 
 def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
     """Likewise groups with a position that is not known."""
     if not state.is_from_outside:
         return np.zeros(len(state.catalog.groups), bool)
+    if state.catalog.brokers_without_offsets:
+        return np.ones(len(state.catalog.groups), bool)
     of = np.asarray(state.catalog.position_group, np.int64)
     return np.bincount(of[np.isnan(state.position_lag_messages)], minlength=len(state.catalog.groups)) > 0
 

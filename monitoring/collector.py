@@ -117,11 +117,12 @@ class Collector:
         behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
         unknown = places.groups_known_in_part(lag)
         group_lag = np.where(unknown, np.nan, _sum_known(lag, places.position_group, group_count))
-        kept = _kept_messages(queues, places.queue_topic, topic_count)
+        kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
+        last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
-        if unknown[~places.group_is_system].any():
+        if unknown[~places.group_is_system].any() or places.catalog.brokers_without_offsets:
             totals["lag_messages"] = float("nan")
-        if snapshot.faults and not places.catalog.topics:
+        if places.catalog.brokers_untold or (snapshot.faults and not places.catalog.topics):
             totals["dead_letters"] = float("nan")  # as in `ClusterState.is_blank`
         return ClusterState(
             catalog=places.catalog,
@@ -135,7 +136,7 @@ class Collector:
             topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"])),
             topic_got_rate=_frozen(self._topic_got_rate.add(taken_ms, topics["got_messages"])),
             topic_kept_messages=kept,
-            topic_last_store_ms=_last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count),
+            topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
             group_behind_ms=_frozen(np.where(unknown, np.nan, _most_behind(behind, lag, places.position_group, group_count))),
@@ -207,6 +208,10 @@ class _Places:
         self.queue_topic = _indexes("queue_topic", catalog.queue_topic, self.queue_count, self.topic_count)
         self.position_group = _indexes("position_group", catalog.position_group, self.position_count, self.group_count)
         self.position_queue = _indexes("position_queue", catalog.position_queue, self.position_count, self.queue_count)
+        self.topic_in_part = np.array(catalog.topic_in_part or [False] * self.topic_count, bool)
+        if len(self.topic_in_part) != self.topic_count:
+            text = f"the worker's catalog has {self.topic_count} topics, but {len(self.topic_in_part)} marks of parts"
+            raise CodecError(text)
         self.topic_is_dead = np.array([name.startswith(DEAD_PREFIX) for name in catalog.topics], bool)
         # A worker of an older version does not tell which groups are its own.
         system = catalog.group_is_system or [False] * self.group_count
@@ -217,10 +222,13 @@ class _Places:
     def groups_known_in_part(self, lag: Floats) -> NDArray[np.bool_]:
         """Groups of an attached cluster with a position whose lag is not known: a sum with such a part is not known.
 
-        Its broker is lost, or its queue was not read yet. Of the embedded broker such a position was never stored.
+        Its broker is lost, or its queue was not read yet; a broker that told no offsets may have some of any group. Of the
+        embedded broker such a position was never stored.
         """
         if not self.catalog.brokers:
             return np.zeros(self.group_count, bool)
+        if self.catalog.brokers_without_offsets:
+            return np.ones(self.group_count, bool)
         return np.bincount(self.position_group[np.isnan(lag)], minlength=self.group_count) > 0
 
     @property
@@ -291,14 +299,19 @@ def _kept_messages(queues: Mapping[str, Ints], queue_topic: Ints, count: int) ->
     kept = np.zeros(count, np.int64)
     np.add.at(kept, queue_topic, np.maximum(high - low, 0))
     kept[unknown] = -1
-    kept.flags.writeable = False
     return kept
+
+
+def _unless(in_part: NDArray[np.bool_], column: Ints) -> Ints:
+    """A figure of topics, -1 where a part of it is not known; cannot be written."""
+    column[in_part] = -1
+    column.flags.writeable = False
+    return column
 
 
 def _last_store_ms(last_store_ms: Ints, queue_topic: Ints, count: int) -> Ints:
     last = np.full(count, -1, np.int64)
     np.maximum.at(last, queue_topic, last_store_ms)
-    last.flags.writeable = False
     return last
 
 

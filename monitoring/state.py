@@ -77,7 +77,13 @@ class ClusterState:
         """Brokers of an attached cluster that are away and have told nothing: what they have is not known."""
         catalog = self.catalog
         told = zip(catalog.brokers, catalog.broker_version, strict=False)
-        return [broker for broker, version in told if not version and broker in self.faults]
+        silent = {broker for broker, version in told if not version} | set(catalog.brokers_untold)
+        return [broker for broker in catalog.brokers if broker in silent and broker in self.faults]
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether all topics and groups of the cluster are listed; else how many there are is not known."""
+        return not self.is_blank and not self.catalog.brokers_untold
 
     @property
     def reach(self) -> Reach:

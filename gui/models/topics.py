@@ -104,13 +104,14 @@ def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: L
         group >= 0 and lag > limits.of_group(catalog.groups[group])
         for group, lag in zip(slowest_group, slowest_lag, strict=True)
     ]
+    in_part = catalog.topic_in_part or [False] * len(catalog.topics)
     return [
         TopicRow(
             name=catalog.topics[row],
             is_system=is_system_topic(catalog, row),
             health=_health(over[row], last_ms[row], state.taken_ms),
-            write_queues=catalog.topic_write_queues[row],
-            read_queues=catalog.topic_read_queues[row],
+            write_queues=-1 if in_part[row] else catalog.topic_write_queues[row],
+            read_queues=-1 if in_part[row] else catalog.topic_read_queues[row],
             permission=catalog.topic_permission[row],
             put_rate=rates[row],
             average_bytes=average[row],
@@ -229,7 +230,7 @@ def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
     group = np.asarray(state.catalog.position_group, np.int64)
     stride = len(state.catalog.groups)
     keys, place = np.unique(topic * stride + group, return_inverse=True)
-    in_part = _known_in_part(state, place, len(keys))
+    in_part = _known_in_part(state, place, keys // stride)
     return _GroupsOnTopics(
         topic=keys // stride,
         group=keys % stride,
@@ -238,11 +239,23 @@ def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
     )
 
 
-def _known_in_part(state: ClusterState, place: Ints, count: int) -> NDArray[np.bool_]:
-    """Where a part of a sum is not known, as in `MonitoringCollector`: only an attached cluster has such positions."""
-    if not state.catalog.brokers:
+def _known_in_part(state: ClusterState, place: Ints, topic: Ints) -> NDArray[np.bool_]:
+    """Where a part of a sum is not known, as in `Collector`: only an attached cluster has such positions.
+
+    Args:
+        state: The state.
+        place: Of each position, its sum.
+        topic: Of each sum.
+    """
+    catalog, count = state.catalog, len(topic)
+    if not catalog.brokers:
         return np.zeros(count, bool)
-    return np.bincount(place[np.isnan(state.position_lag_messages)], minlength=count) > 0
+    if set(catalog.brokers_without_offsets) - set(catalog.brokers_untold):
+        # Their topics are known, and none of the offsets there.
+        return np.ones(count, bool)
+    unread = np.bincount(place[np.isnan(state.position_lag_messages)], minlength=count) > 0
+    in_part: NDArray[np.bool_] = unread | np.array(catalog.topic_in_part or [False] * len(catalog.topics), bool)[topic]
+    return in_part
 
 
 def _sum_known(place: Ints, values: Floats, count: int) -> Floats:

@@ -39,6 +39,12 @@ class Catalog:
     """`Ability` → why this broker cannot; what is not named here it can, or it is not known."""
     cannot: dict[str, str] = field(default_factory=dict)
     """`Ability` → why the cluster as a whole cannot, or nobody can from outside."""
+    topic_in_part: list[bool] = field(default_factory=list)
+    """Whether a broker that never told its topics may hold a part of it: sums over its queues are not known. Empty: none."""
+    brokers_untold: list[str] = field(default_factory=list)
+    """Brokers that never told their topics and groups; there may be more of both than are listed."""
+    brokers_without_offsets: list[str] = field(default_factory=list)
+    """Brokers that never told these, or the offsets of groups: no group's lag is known as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ class BrokerFigures:
     groups: frozenset[str] = frozenset()
     groups_at_first: frozenset[str] = frozenset()
     """Groups of the first look, with a config or an offset; others came into being later."""
+    has_told_tables: bool = False
+    """Whether its topics and groups are known, also of an earlier time."""
     has_told_positions: bool = False
     producers: frozenset[str] | None = None
     """Client ids of its producers; None: not known."""
@@ -82,6 +84,10 @@ class BrokerFigures:
             self.positions_uncounted = self.is_runtime_former = True
         self.place = place
         self.slave_lags = {address: lag for address, lag in self.slave_lags.items() if address in place.slaves}
+
+    def has_group(self, group: str) -> bool:
+        """Whether a group has an offset here."""
+        return any(name == group for name, _topic in self.positions)
 
     @property
     def log_end(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from broker_core.counted import counted
@@ -50,6 +50,8 @@ class ClusterFigures:
         self._got_topic: dict[str, int] = defaultdict(int)
         self._got_group: dict[str, int] = defaultdict(int)
         self._catalog = Catalog(0, [], [], [], [], [], [], [], [], [], [])
+        self._routes: dict[str, frozenset[str]] = {}
+        """Topic → brokers that may have it by its route, while one has not told its topics."""
         self._queues: list[QueueKey] = []
         self._positions: list[tuple[str, QueueKey]] = []
         self._told_revision = -1
@@ -67,7 +69,8 @@ class ClusterFigures:
     def take_tables(self, broker: str, topics: dict[str, TopicRow], groups: frozenset[str]) -> None:
         """Topics and groups with a config."""
         of = self.of(broker)
-        self._is_dirty = self._is_dirty or of.topics != topics or of.groups != groups
+        self._is_dirty = self._is_dirty or not of.has_told_tables or of.topics != topics or of.groups != groups
+        of.has_told_tables = True
         is_first, before = not of.topics, self.brokers_of_topics().keys()
         of.topics, of.groups = topics, groups
         if is_first:
@@ -80,6 +83,21 @@ class ClusterFigures:
             # Nobody asks about a group that was deleted, so nothing else would end what it wanted.
             self.take_subscriptions(broker, group, {})
         self._judge(broker)
+
+    def take_routes(self, routes: Mapping[str, frozenset[str]]) -> None:
+        """Which brokers may have topics, by their routes; all but forgotten when every broker has told its own."""
+        known = {**self._routes, **routes} if self.untold() else {}
+        self._is_dirty = self._is_dirty or known != self._routes
+        self._routes = known
+
+    def untold(self) -> list[str]:
+        """Brokers that do not answer, or not in full, and never told their topics and groups."""
+        return [name for name, of in self.brokers.items() if not of.has_told_tables and (of.is_lost or of.fault)]
+
+    def is_in_routes(self, broker: str) -> bool:
+        """Whether the name server leads to all topics of a broker now, as it does while its master is registered."""
+        of = self.of(broker)
+        return of.place is not None and of.place.has_master and not of.unregistered_ms
 
     def _note_topics(self, before: AbstractSet[str]) -> None:
         after = self.brokers_of_topics().keys()
@@ -163,7 +181,7 @@ class ClusterFigures:
             of.next_store = {key: store for key, store in of.next_store.items() if key[:2] in positions}
         if not of.has_told_positions:
             # Groups without a config are known by their offsets alone.
-            of.has_told_positions = True
+            of.has_told_positions = self._is_dirty = True
             of.groups_at_first |= {group for group, _topic in positions}
         of.positions, of.positions_uncounted = positions, False
         return moving
@@ -268,17 +286,19 @@ class ClusterFigures:
             self._is_dirty = False
             replies = (f"{name}_REPLY_TOPIC" for name in self.cluster_names)
             own = frozenset({*self._numbers.names, *self.cluster_names, *replies})
-            listing = list_cluster(self.brokers, self._numbers, own, revision=self._catalog.revision + 1)
+            listing = list_cluster(self.brokers, self._numbers, own, routes=self._routes, revision=self._catalog.revision + 1)
             self._catalog, self._queues, self._positions = listing.catalog, listing.queues, listing.positions
         return self._catalog
 
     def snapshot(self) -> Snapshot:
         """Figures of this moment, for the catalog told last."""
-        queues = [self._offsets_of(key) for key in self._queues]
+        queues = self.queue_offsets()
         topics, groups = self._catalog.topics, self._catalog.groups
-        members = [self._members(group) for group in groups]
+        members = [None if self._catalog.brokers_untold else self._members(group) for group in groups]
         online = dict(zip(groups, members, strict=True))
-        known = {key[0] for key, offsets in zip(self._queues, queues, strict=True) if offsets is not None}
+        in_part = {topic for topic, is_part in zip(topics, self._catalog.topic_in_part, strict=True) if is_part}
+        known = {key[0] for key, offsets in zip(self._queues, queues, strict=True) if offsets is not None} - in_part
+        got_of_group = dict.fromkeys(groups, _UNKNOWN) if self._catalog.brokers_without_offsets else self._got_group
         return Snapshot(
             revision=self._catalog.revision,
             taken_ms=self._clock(),
@@ -290,16 +310,16 @@ class ClusterFigures:
             topics={
                 "put_messages": _packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
                 "put_bytes": _packed(_UNKNOWN for _topic in topics),
-                "got_messages": _packed(self._got_topic.get(topic, 0) for topic in topics),
+                "got_messages": _packed(_UNKNOWN if topic in in_part else self._got_topic.get(topic, 0) for topic in topics),
                 "got_bytes": _packed(_UNKNOWN for _topic in topics),
             },
             groups={
                 "members": _packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
-                "got_messages": _packed(self._got_group.get(group, 0) for group in groups),
+                "got_messages": _packed(got_of_group.get(group, 0) for group in groups),
                 "consume_failed": _packed(_UNKNOWN for _group in groups),
             },
             positions={
-                "offset": _packed(self._position_of(group, key) for group, key in self._positions),
+                "offset": _packed(self.position_offsets()),
                 "next_store_ms": _packed(self._next_ms(group, key) for group, key in self._positions),
                 "owner": _packed(self._owner_of(group, online) for group, _key in self._positions),
             },
@@ -310,6 +330,25 @@ class ClusterFigures:
             faults=self.faults(),
             slave_lag_bytes=[self.of(broker).slave_lag_bytes for broker in self._catalog.brokers],
         )
+
+    def queue_offsets(self) -> list[QueueOffsets | None]:
+        """What each queue of the catalog holds; None where that is not known now."""
+        return [self._offsets_of(key) for key in self._queues]
+
+    def position_offsets(self) -> list[int]:
+        """Offset of each position of the catalog; -1 where it is not known now."""
+        return [self._position_of(group, key) for group, key in self._positions]
+
+    def is_read(self, topic: str) -> bool:
+        """Whether all brokers that have a topic tell what its queues hold; of their own, unused queues are in no catalog."""
+        return all(not of.is_lost and topic in of.offsets for of in self.brokers.values() if topic in of.topics)
+
+    def members_of(self, group: str) -> frozenset[str] | None:
+        """Clients online in a group; None while a broker that may have some has not told of them."""
+        having = [of for of in self.brokers.values() if group in of.groups or group in of.members or of.has_group(group)]
+        if self._catalog.brokers_untold or any(of.is_lost or group not in of.members for of in having):
+            return None
+        return self._members(group)
 
     def events(self) -> list[Occurred]:
         """What happened since the last call, in order."""
@@ -399,15 +438,16 @@ class ClusterFigures:
         return _NOBODY if online.get(group) == frozenset() else _OWNER_UNKNOWN
 
     def _totals(self, members: list[frozenset[str] | None]) -> dict[str, float]:
-        consumers = {"consumers": float(sum(len(found) for found in members if found))}
-        return consumers | cluster_totals(list(self.brokers.values()), self._clock())
+        consumers = float(sum(len(found) for found in members if found))
+        known = {} if self._catalog.brokers_untold else {"consumers": consumers}
+        return known | cluster_totals(list(self.brokers.values()), self._clock())
 
     def _levels(self) -> list[tuple[BrokerLevels, dict[int, QueueOffsets]]]:
         return [(of.levels, of.offsets.get(SCHEDULE_TOPIC, {})) for of in self.brokers.values()]
 
     @property
     def _all_answer(self) -> bool:
-        return not any(of.is_lost for of in self.brokers.values())
+        return not any(of.is_lost or not of.has_told_tables for of in self.brokers.values())
 
 
 def _last_ms(held: QueueOffsets | None) -> int:

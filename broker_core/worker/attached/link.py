@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
+from broker_core.client.route import parse_route
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.remoting.codes import RequestCode, ResponseCode
@@ -108,6 +109,17 @@ class ClusterLink(AdminClient):
         except TimeoutError as error:
             text = f"the name server {self.name_servers} did not answer within {timeout_ms:,} ms: is it the right address?"
             raise NetworkError(text, address=self.name_servers) from error
+
+    async def brokers_of_route(self, topic: str) -> frozenset[str] | None:
+        """Names of the brokers that the route of a topic leads to; None where the name server has none. Raises as `ask`."""
+        fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        try:
+            answer = await self.ask_name_server(RemotingCommand(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields))
+        except RemoteError as error:
+            if refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
+                return None
+            raise
+        return frozenset(data.broker_name for data in parse_route(topic, answer.body).queues)
 
     async def ask(self, broker: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
         """Ask a broker for a person, at once.

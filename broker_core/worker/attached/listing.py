@@ -30,7 +30,12 @@ class Listing:
 
 
 def list_cluster(
-    brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers, own: frozenset[str], *, revision: int
+    brokers: Mapping[str, BrokerFigures],
+    numbers: BrokerNumbers,
+    own: frozenset[str],
+    *,
+    routes: Mapping[str, frozenset[str]],
+    revision: int,
 ) -> Listing:
     """Put together what the brokers have.
 
@@ -38,6 +43,7 @@ def list_cluster(
         brokers: Broker name → what it told; every broker that has a number.
         numbers: Of the brokers.
         own: Topics that are the brokers' own by their names, those of brokers and clusters.
+        routes: Topic → brokers that may have it, whatever they told; one that is not named may be on any.
         revision: Of the new catalog.
     """
     rows: dict[str, dict[str, TopicRow]] = defaultdict(dict)
@@ -76,6 +82,7 @@ def list_cluster(
         position_queue=[row for _group, row in positions],
         group_is_system=[names.is_system_group(group) for group in groups],
         **_broker_columns(brokers, numbers),
+        **_parts(topics, brokers, numbers, routes),
     )
     return Listing(catalog, queues, [(groups[group], queues[row]) for group, row in positions])
 
@@ -91,6 +98,20 @@ def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers
         "broker_slaves": [0 if place is None else len(place.slaves) for place in places],
         "broker_cannot": [of.cannot for of in told],
         "cannot": cluster_cannot(of.cannot for of in told),
+    }
+
+
+def _parts(
+    topics: Iterable[str], brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers, routes: Mapping[str, frozenset[str]]
+) -> dict[str, Any]:
+    """Of what a part may be on a broker that told nothing of it."""
+    told = {name: brokers.get(name, BrokerFigures()) for name in numbers.names}
+    untold = [name for name, of in told.items() if not of.has_told_tables]
+    anywhere = frozenset(untold)
+    return {
+        "topic_in_part": [not anywhere.isdisjoint(routes.get(topic, anywhere)) for topic in topics],
+        "brokers_untold": untold,
+        "brokers_without_offsets": [name for name, of in told.items() if not (of.has_told_tables and of.has_told_positions)],
     }
 
 

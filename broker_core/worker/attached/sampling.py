@@ -63,6 +63,9 @@ _OWN_TOPICS = (SCHEDULE_TOPIC, HALF_TOPIC, OP_TOPIC)
 _FIXED_IN_ROUND = 7 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
 UNLISTED_QUEUES_MAX = 64
 """Queues of a topic that a broker does not list and that are asked for one by one; those beyond stay unknown."""
+ROUTES_TOGETHER = 8
+ROUTES_IN_ROUND, ROUTES_AT_ONCE = 64, 1_024
+"""Routes asked for while a broker has not told its topics; sums of topics beyond stay unknown until their turn."""
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
@@ -85,6 +88,7 @@ class Sampling:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: asyncio.Task[None] | None = None
         self._slaves: asyncio.Task[None] | None = None
+        self._route_turn = 0
 
     def start(self) -> None:
         """Begin to watch."""
@@ -119,6 +123,7 @@ class Sampling:
         await self._find_brokers()
         await asyncio.gather(*(BrokerRounds(self._link, self._figures, name).whole() for name in self._link.brokers))
         await self._ask_slaves()
+        await self._ask_routes(ROUTES_AT_ONCE)
 
     async def greet(self) -> None:
         """Ask every broker who it is and what it has, so that all names are known at once; four requests each.
@@ -153,6 +158,7 @@ class Sampling:
             try:
                 await self._find_brokers()
                 self._figures.name_server_state("")
+                await self._ask_routes(ROUTES_IN_ROUND)
                 if self._figures.any_unregistered:
                     pause_ms = settings.retry_ms
             except (NetworkError, RemoteError, CodecError) as error:
@@ -167,6 +173,27 @@ class Sampling:
                 if name not in self._tasks:
                     self._tasks[name] = asyncio.create_task(self._watch_broker(name), name=f"watch {name}")
             await asyncio.sleep(pause_ms / 1000)
+
+    async def _ask_routes(self, count: int) -> None:
+        """Learn which topics have no part on brokers that never told theirs: those whose routes do not lead there.
+
+        Only a master that is registered now is in the routes of all its topics.
+        """
+        untold = self._figures.untold()
+        catalog = self._figures.listed() if untold else None
+        routes: dict[str, frozenset[str]] = {}
+        if catalog is not None:
+            topics = [name for name, is_own in zip(catalog.topics, catalog.topic_is_system, strict=True) if not is_own]
+            anywhere = frozenset(name for name in untold if not self._figures.is_in_routes(name))
+            turn = _in_turn(topics, self._route_turn, count)
+            self._route_turn += len(turn)
+            # What cannot be asked stays unknown, and is asked again in its turn.
+            with contextlib.suppress(NetworkError, RemoteError, CodecError):
+                for first in range(0, len(turn), ROUTES_TOGETHER):
+                    some = turn[first : first + ROUTES_TOGETHER]
+                    found = await asyncio.gather(*map(self._link.brokers_of_route, some))
+                    routes |= {topic: named | anywhere for topic, named in zip(some, found, strict=True) if named}
+        self._figures.take_routes(routes)
 
     async def _watch_slaves(self) -> None:
         while True:

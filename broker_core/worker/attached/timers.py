@@ -28,13 +28,14 @@ def timer_figures(brokers: Iterable[BrokerFigures]) -> dict[str, float]:
     """`Snapshot.timers` of all brokers together; empty where none has timers.
 
     Args:
-        brokers: What each told. While one that may have timers is lost, nothing is known: the rest would be taken for all.
+        brokers: What each told. While one that may have timers is lost, or never told its
+            topics, nothing is known: the rest would be taken for all.
     """
     every = list(brokers)
     told = [of for of in every if of.timers is not None]
     if not told:
         return {}
-    if any(of.is_lost and _may_have_timers(of) for of in every):
+    if any((of.is_lost or not of.has_told_tables) and _may_have_timers(of) for of in every):
         unknown = dict.fromkeys(("pending", "overdue_ms", "not_yet_in_wheel"), float(UNKNOWN))
         return unknown | {"next_due_ms": float(NOT_TOLD)}
     return {

@@ -59,9 +59,9 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
 def _half_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
     """How far brokers are done with half and op queues, and what a look found undecided a moment ago.
 
-    Nothing where one is lost. 4.x tells nothing of op queues.
+    Nothing where one is lost, or has not told its topics. 4.x tells nothing of op queues.
     """
-    if any(of.is_lost for of in brokers):
+    if any(of.is_lost or not of.has_told_tables for of in brokers):
         return {}
     totals: dict[str, float] = defaultdict(float)
     for of in brokers:

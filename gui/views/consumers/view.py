@@ -553,7 +553,8 @@ class ConsumersView(PageView):
 
     def _show_texts(self) -> None:
         is_blank = self._state is not None and self._state.is_blank
-        words = tr("Filter {count} groups", count=count_text(math.nan if is_blank else len(self.groups.rows)))
+        lists_all = self._state is None or self._state.lists_all
+        words = tr("Filter {count} groups", count=count_text(len(self.groups.rows) if lists_all else math.nan))
         self.search.setPlaceholderText(words)
         self.search.setAccessibleName(words)
         if self.groups.rows:

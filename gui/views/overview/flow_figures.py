@@ -86,11 +86,11 @@ def message_flow(state: ClusterState) -> MessageFlow:
         oldest_ms=max(_known(behind.tolist()), default=NAN),
         groups_online=_groups_online(state, state.group_members[groups]),
         groups=len(groups),
-        consumers=NAN if state.is_blank else total_of(state, "consumers"),
+        consumers=total_of(state, "consumers") if state.lists_all else NAN,
         got_rate=total(state, "got_rate"),
         retry_rate=retry_rate,
         retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(RETRY_PREFIX)))),
-        dead_messages=float(kept.sum()) if (kept >= 0).all() and not state.is_blank else NAN,
+        dead_messages=float(kept.sum()) if (kept >= 0).all() and state.lists_all else NAN,
         dead_groups=int(np.count_nonzero(kept > 0)),
     )
 
@@ -108,12 +108,12 @@ class _TopicRates:
         self._known = np.bincount(topic[known], minlength=count)[:count] > 0
         # Of a broker that counts what is put, a queue without a rate is one that nobody has written to.
         self._nothing = NAN if math.isnan(total(state, "put_rate")) else 0.0
-        self._without_topics = NAN if state.is_blank else 0.0
+        self._lists_all = state.lists_all
         own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
         # From outside, queues are read in turn: it is one that was not read twice yet.
         is_unread = state.is_from_outside and bool(own) and not self._known[own].any()
         self.own = NAN if is_unread else self._sum(own)
-        self.own_written = NAN if state.is_blank or is_unread else float(np.count_nonzero(self._rates[own] > 0))
+        self.own_written = NAN if is_unread or not state.lists_all else float(np.count_nonzero(self._rates[own] > 0))
 
     def rows(self, accepts: Callable[[str], bool]) -> list[int]:
         return [row for row, name in enumerate(self._names) if accepts(name)]
@@ -123,8 +123,8 @@ class _TopicRates:
         return self._sum(self.rows(accepts))
 
     def _sum(self, rows: list[int]) -> float:
-        if not rows:
-            return self._without_topics
+        if not rows or not self._lists_all:
+            return 0.0 if self._lists_all else NAN
         return float(self._rates[rows].sum()) if self._known[rows].any() else self._nothing
 
 
@@ -136,7 +136,7 @@ def _pending(state: ClusterState) -> float:
 
 
 def _groups_online(state: ClusterState, members: Ints) -> float:
-    if state.is_blank or (members == MEMBERS_UNREAD).any():
+    if not state.lists_all or (members == MEMBERS_UNREAD).any():
         return NAN
     return float(np.count_nonzero(members > 0))
 
@@ -144,7 +144,7 @@ def _groups_online(state: ClusterState, members: Ints) -> float:
 def _retry_lag(state: ClusterState, topics: set[int]) -> float:
     queue_topic = np.asarray(state.catalog.queue_topic, np.int64)
     queues = np.asarray(state.catalog.position_queue, np.int64)
-    if not queues.size:
+    if not queues.size or state.catalog.brokers_without_offsets:
         return NAN
     lag = state.position_lag_messages[np.isin(queue_topic[queues], list(topics))]
     return _sum_known(lag.tolist())

@@ -98,7 +98,7 @@ class TablesPart(QWidget):
         limits = self._context.alerts.lag_limits
         self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
         self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))
-        counts = (math.nan, math.nan) if state.is_blank else (len(own_topics(state)), len(own_groups(state)))
+        counts = (len(own_topics(state)), len(own_groups(state))) if state.lists_all else (math.nan, math.nan)
         self._all_topics.setText(tr("All {count} topics", count=count_text(counts[0])))
         self._all_groups.setText(tr("All {count} groups", count=count_text(counts[1])))
         self._show_empty(is_blank=state.is_blank)

@@ -86,7 +86,7 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
         Column(
             "queues",
             "Queues W / R",
-            lambda row: f"{row.write_queues} / {row.read_queues}",
+            lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
             sort=lambda row: (row.write_queues, row.read_queues),
             right=True,
             width=104,

@@ -172,7 +172,7 @@ class TopicDetail(QWidget):
 
 def _queues_text(topic: TopicRow) -> str:
     if topic.write_queues == topic.read_queues:
-        return tr("{count} queues", count=topic.write_queues)
+        return tr("{count} queues", count=count_text(topic.write_queues))
     return tr("{write} write, {read} read queues", write=topic.write_queues, read=topic.read_queues)
 
 

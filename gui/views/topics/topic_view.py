@@ -284,7 +284,7 @@ class TopicView(PageView):
         self.tabs.setTabText(3, tr("Settings"))
 
     def _facts(self, topic: TopicRow) -> str:
-        facts = [tr("{count} queues", count=max(topic.write_queues, topic.read_queues))]
+        facts = [tr("{count} queues", count=count_text(max(topic.write_queues, topic.read_queues)))]
         facts.append(tr("{count} kept", count=count_text(topic.kept_messages)))
         measure = self.measure
         if measure is not None:

@@ -121,10 +121,10 @@ class TopicsView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
-        self.filter.is_known = not state.is_blank
+        self.filter.is_known = state.lists_all
         rows = topic_rows(state, limits=self.context.alerts.lag_limits)
         self.model.set_rows(rows)
-        self.header.set_facts("" if state.is_blank else self._facts(rows, state))
+        self.header.set_facts(self._facts(rows, state) if state.lists_all else "")
         self.filter.write_counts()
         self._show_empty()
         self.grid.select_first()
@@ -353,8 +353,9 @@ class TopicsView(PageView):
     def _show_foot(self) -> None:
         shown = self.model.shown_rows
         known = [topic.lag_messages for topic in shown if not math.isnan(topic.lag_messages)]
-        lag = count_text(sum(known) if known else None)
-        count = math.nan if self._state is not None and self._state.is_blank else len(shown)
+        lists_all = self._state is None or self._state.lists_all
+        lag = count_text(sum(known) if known and lists_all else None)
+        count = len(shown) if lists_all else math.nan
         self.foot.setText(tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(count), lag=lag))
 
     def _show_selected(self) -> None:

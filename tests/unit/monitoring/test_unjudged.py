@@ -110,6 +110,7 @@ def test_a_rule_that_is_off_misses_nothing():
 
 def test_every_total_of_a_cluster_is_known_to_be_told_from_outside():
     figures = ClusterFigures(BrokerNumbers(), clock=lambda: 1)
+    figures.take_tables("a", {}, frozenset())
     figures.of("a").runtime = {
         "putMessageTimesTotal": "5", "commitLogMaxOffset": "9", "commitLogMinOffset": "0", "putLatency99": "1",
         "commitLogDiskRatio": "0.5", "commitLogDirCapacity": "Total : 10 GiB, Free : 5 GiB.", "msgGetTotalTodayNow": "3",
