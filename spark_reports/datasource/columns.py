@@ -130,6 +130,10 @@ class RecordColumns:
     def _real_topic(self) -> pa.Array:
         return pc.coalesce(self._properties.column("REAL_TOPIC"), self._topic)
 
+    def _real_queue_id(self) -> pa.Array:
+        chosen = pc.if_else(self._properties.column("REAL_TOPIC").is_valid(), self._whole("REAL_QID", 9, pa.int32()), None)
+        return pc.coalesce(chosen, pa.array(self.head("queue_id"), pa.int32()))
+
     def _member_key(self) -> pa.Array:
         """A 5.x broker appends the key of a whole batch to the properties of each member (Source: spec store §2.9)."""
         own, counting = (self._properties.column("UNIQ_KEY", first=first) for first in (True, False))
@@ -226,6 +230,8 @@ class RecordColumns:
         "cancelled_key": lambda self: self._properties.column("TIMER_DEL_UNIQKEY"),
         "decided_offsets": _decided_offsets,
         "member_key": _member_key,
+        "real_queue_id": _real_queue_id,
+        "roll_times": lambda self: self._whole("TIMER_ROLL_TIMES", 9, pa.int32()),
         "body": lambda self: self._cut("body_position", "body_bytes"),
     }
 

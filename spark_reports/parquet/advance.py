@@ -26,6 +26,7 @@ from spark_reports.parquet.folder import (
     open_folder,
 )
 from spark_reports.parquet.parts import PARTS_FORMAT, ParquetPartsDataSource
+from spark_reports.parquet.records import DERIVED
 
 BODY = "body"
 
@@ -83,7 +84,7 @@ def _with_all_columns(folder: PreparedFolder, addition: Addition) -> PreparedFol
     As it was, where a log does not hold any more what was read of it: better without a column than without messages.
     """
     columns = (*MESSAGES.names, *([BODY] if BODY in folder.columns else []))
-    if set(columns) <= set(folder.columns):
+    if set(columns) <= {*folder.columns, *DERIVED}:
         return folder
     for one in folder.stores:
         try:

@@ -14,6 +14,13 @@ from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder
 
+DERIVED = {
+    "real_queue_id": "coalesce(if(properties['REAL_TOPIC'] is null, null, try_cast(properties['REAL_QID'] as int)), queue_id)",
+    "roll_times": "try_cast(properties['TIMER_ROLL_TIMES'] as int)",
+}
+"""Columns that folders of an older Orbit lack and that others tell, as SQL."""
+_DERIVED_FROM = ("properties", "queue_id")
+
 
 def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], bounds: Bounds) -> DataFrame:
     """Rows of the messages within bounds, with accounting rows if their columns are among ``names``.
@@ -22,7 +29,8 @@ def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], b
         UsageError: A column was not prepared.
     """
     wanted = [name for name in names if name not in SKIPPED_COLUMNS]
-    missing = [name for name in wanted if name not in folder.columns]
+    derived = [name for name in wanted if name not in folder.columns and name in DERIVED]
+    missing = [name for name in wanted if name not in folder.columns and name not in derived]
     if missing:
         way = (
             "prepare another folder with --bodies"
@@ -33,9 +41,11 @@ def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], b
             f"{folder.path} was prepared without {missing[0]}, which this report needs. Read the store itself, or {way}.",
             column=missing[0],
         )
-    needed = [*dict.fromkeys([*wanted, "store_time", "store_bytes", "topic", "real_topic", "retry_topic"])]
+    stored = [name for name in wanted if name not in derived] + [*(_DERIVED_FROM if derived else ())]
+    needed = [*dict.fromkeys([*stored, "store_time", "store_bytes", "topic", "real_topic", "retry_topic"])]
     paths = [task[0].path for task in plan_of(folder, bounds).tasks]
     rows = spark.read.schema(columns(*needed)).parquet(*paths) if paths else spark.createDataFrame([], columns(*needed))
+    rows = rows.withColumns({name: F.expr(DERIVED[name]) for name in derived}) if derived else rows
     inside, among = _tests(bounds)
     skipped = [name for name in names if name in SKIPPED_COLUMNS]
     types = columns(*names)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import first_stored, milliseconds_between
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, milliseconds_between
 
-INCIDENT_COLUMNS = (
-    "topic", "store_time", "born_time", "store_bytes", "kind", "reconsume_times", "check_times", "cancelled_key",
-)  # fmt: skip
+INCIDENT_COLUMNS = ("topic", "store_time", "born_time", "store_bytes", *ORIGIN_COLUMNS)
 TROUBLES = ("retry", "dead_letter", "given_up")
 """Kinds of records that tell of a failure."""
 

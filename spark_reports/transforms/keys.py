@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored
 
-KEY_COLUMNS = ("real_topic", "queue_id", "keys", "ordering_key", "store_time", *ORIGIN_COLUMNS)
+KEY_COLUMNS = ("store", "real_topic", "real_queue_id", "keys", "ordering_key", "store_time", *ORIGIN_COLUMNS)
 
 
 def key_counts(messages: DataFrame, column: str) -> DataFrame:
@@ -18,16 +18,17 @@ def key_counts(messages: DataFrame, column: str) -> DataFrame:
         column: ``keys`` (a message counts for each of its keys) or ``ordering_key``.
 
     Returns:
-        topic, key, messages, queues (how many the key is in), first_time, last_time.
+        topic, key, messages, queues (how many of all stores the key is sent to), first_time, last_time.
     """
     key = F.explode("keys") if column == "keys" else F.col(column)
-    keyed = first_stored(messages).select(F.col("real_topic").alias("topic"), key.alias("key"), "queue_id", "store_time")
+    queue = F.struct("store", "real_queue_id").alias("queue")
+    keyed = first_stored(messages).select(F.col("real_topic").alias("topic"), key.alias("key"), queue, "store_time")
     return (
         keyed.where("key is not null")
         .groupBy("topic", "key")
         .agg(
             F.count("*").alias("messages"),
-            F.countDistinct("queue_id").alias("queues"),
+            F.countDistinct("queue").alias("queues"),
             F.min("store_time").alias("first_time"),
             F.max("store_time").alias("last_time"),
         )

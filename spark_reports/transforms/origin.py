@@ -6,15 +6,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 RETRY_PREFIX = "%RETRY%"
-ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key")
+ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key", "roll_times")
 """What `first_stored` needs."""
 
 
 def first_stored(messages: DataFrame) -> DataFrame:
-    """Records of messages as producers sent them: no delivered, committed, retried or checked copy of an earlier record."""
+    """Messages as producers sent them: no delivered, committed, retried, checked or rolled copy of an earlier record."""
     kind = F.col("kind")
     sent = kind.isin("normal", "fifo", "trace")
-    waiting = (kind == "delay") & (F.col("reconsume_times") == 0) & F.col("cancelled_key").isNull()
+    waiting = (kind == "delay") & (F.col("reconsume_times") == 0)
+    waiting = waiting & F.col("cancelled_key").isNull() & F.col("roll_times").isNull()
     half = (kind == "half") & F.col("check_times").isNull()
     return messages.where(sent | waiting | half)
 

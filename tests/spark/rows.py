@@ -37,7 +37,7 @@ def messages(spark, names, *rows):
         ms = row.get("ms", place * 1_000)
         usual = {"physical_offset": place * 100, "queue_offset": place, "store_time": at(ms), "born_time": at(ms)}
         values = _DEFAULTS | usual | row
-        made.append({"real_topic": values["topic"]} | values)
+        made.append({"real_topic": values["topic"], "real_queue_id": values["queue_id"]} | values)
     schema = to_arrow_schema(columns(*names), timezone="UTC")
     data = [[row.get(name) for row in made] for name in names]
     table = pa.Table.from_arrays(

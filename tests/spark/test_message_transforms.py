@@ -59,7 +59,7 @@ def test_only_records_that_a_producer_wrote_are_messages_as_sent(spark):
         spark, ORIGIN_COLUMNS, {"kind": "normal"}, {"kind": "fifo"}, {"kind": "trace"}, {"kind": "delay"}, {"kind": "half"},
         {"kind": "delivered"}, {"kind": "committed"}, {"kind": "retry"}, {"kind": "dead_letter"}, {"kind": "op"},
         {"kind": "given_up"}, {"kind": "delay", "reconsume_times": 1}, {"kind": "delay", "cancelled_key": "a"},
-        {"kind": "half", "check_times": 1},
+        {"kind": "half", "check_times": 1}, {"kind": "delay", "roll_times": 1},
     )  # fmt: skip
     assert rows(first_stored(made), "kind") == [("delay",), ("fifo",), ("half",), ("normal",), ("trace",)]
 
@@ -264,6 +264,15 @@ def test_keys_are_counted_as_sent_and_their_evenness_is_gini(spark):
         ("orders", 2, 3, 2, round(1 / 6, 6)), ("other", 1, 1, 1, 0.0),
     ]  # fmt: skip
     assert rows(key_counts(made, "ordering_key"), "topic", "key", "messages") == [("orders", "lane", 1)]
+
+
+def test_queues_of_keys_are_those_that_the_producer_chose_in_each_store(spark):
+    waiting = {"keys": ["a"], "topic": "SCHEDULE_TOPIC_XXXX", "real_topic": "orders", "kind": "delay", "queue_id": 2}
+    made = messages(
+        spark, KEY_COLUMNS, {"keys": ["a"], "queue_id": 1}, waiting | {"real_queue_id": 1}, waiting | {"real_queue_id": 3},
+        {"keys": ["a"], "queue_id": 1, "store": "two"},
+    )  # fmt: skip
+    assert rows(key_counts(made, "keys"), "topic", "messages", "queues") == [("orders", 4, 3)]
 
 
 def test_queues_miss_offsets_between_their_ends_only(spark):

@@ -10,7 +10,7 @@ from broker_core.errors import CorruptStoreError, ForeignStoreError, UsageError
 from spark_reports import catalog
 from spark_reports.parquet.advance import Addition, advance
 from spark_reports.parquet.folder import MANIFEST, PARTS, held, open_folder
-from tests.spark.support import run
+from tests.spark.support import rows, run
 from tests.support import known_store as known
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
@@ -204,6 +204,27 @@ def test_a_folder_without_a_column_of_today_is_read_again(spark, store, tmp_path
     assert sum(part.rows for part in again.parts) == sum(part.rows for part in new.parts)
     assert {path.name for path in (tmp_path / "out" / PARTS).iterdir()} == {part.file for part in again.parts}
     same(*(run(spark, store, "story", prepared=source, key="payment-0") for source in (None, again)))
+
+
+def test_what_properties_tell_is_no_column_that_an_older_folder_lacks(spark, tmp_path):
+    writer = StoreWriter(tmp_path / "store")
+    timer = {"REAL_TOPIC": "later", "REAL_QID": "3", "KEYS": "k", "TIMER_OUT_MS": "1700000900000"}
+    for own in (timer, timer | {"TIMER_ROLL_TIMES": "1"}, timer | {"REAL_QID": "1"}):
+        writer.append("rmq_sys_wheel_timer", b"", own)
+    writer.append("orders", b"", {"KEYS": "k", "REAL_QID": "7"}, queue_id=2)
+    writer.flush()
+    addition = Addition([str(tmp_path / "store")])
+    old = advance(spark, tmp_path / "out", addition)
+    for column in ("real_queue_id", "roll_times"):
+        old = as_an_older_orbit_left_it(spark, old, column)
+    found = run(spark, tmp_path / "store", "keys", prepared=old)
+    assert [(row["topic"], row["messages"], row["queues"]) for row in rows(found, "keys_first")] == [
+        ("later", 2, 2), ("orders", 1, 1),
+    ]  # fmt: skip
+    same(run(spark, tmp_path / "store", "keys"), found)
+    query = "select real_queue_id, roll_times from messages order by physical_offset"
+    same(*(run(spark, tmp_path / "store", "sql", prepared=folder, query=query) for folder in (None, old)))
+    assert advance(spark, tmp_path / "out", addition).columns == old.columns
 
 
 def test_messages_whose_log_is_gone_are_kept_without_the_column(spark, tmp_path):

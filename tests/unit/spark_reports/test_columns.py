@@ -55,6 +55,18 @@ def test_the_real_topic_is_that_of_the_producer(tmp_path):
     assert column(records, "real_topic", pa.string()) == ["orders", "orders"]
 
 
+def test_the_real_queue_is_that_of_the_producer(tmp_path):
+    waiting = {"REAL_TOPIC": "orders", "REAL_QID": "3"}
+    strange = ({"REAL_QID": "3"}, waiting | {"REAL_QID": "none"}, {})
+    records = columns_of(tmp_path, ("SCHEDULE_TOPIC_XXXX", waiting), *(("orders", own) for own in strange))
+    assert column(records, "real_queue_id", pa.int32()) == [3, 0, 0, 0]
+
+
+def test_a_timer_message_that_is_written_again_counts_how_often(tmp_path):
+    records = columns_of(tmp_path, ("rmq_sys_wheel_timer", {"TIMER_ROLL_TIMES": "2"}), ("rmq_sys_wheel_timer", {}))
+    assert column(records, "roll_times", pa.int32()) == [2, None]
+
+
 def test_hosts_are_written_with_their_port(tmp_path):
     records = columns_of(tmp_path, ("a", {}))
     assert column(records, "born_host", pa.string()) == ["10.0.0.7:40001"]
