@@ -38,8 +38,8 @@ _KIND_OF_TOPIC = {
     "TRANS_CHECK_MAX_TIME_TOPIC": "given_up",
     "RMQ_SYS_TRACE_TOPIC": "trace",
 }
-TIME_MS_MAX = ((1 << 63) - 1) // 1000
-"""Columns count microseconds in 64 bits."""
+TIME_MS_MIN, TIME_MS_MAX = -62_135_510_400_000, 253_402_214_399_999
+"""From 0001-01-02 to 9999-12-30: what every program can show as a date, in whatever time zone."""
 
 
 class RecordColumns:
@@ -156,7 +156,10 @@ class RecordColumns:
 
     def _deliver_time(self) -> pa.Array:
         due_ms = pc.coalesce(self._whole("TIMER_OUT_MS", 15, pa.int64()), self._whole("TIMER_DELIVER_MS", 15, pa.int64()))
-        return due_ms.cast(pa.timestamp("ms", tz="UTC"))
+        shown_ms = pc.max_element_wise(
+            pc.min_element_wise(due_ms, TIME_MS_MAX, skip_nulls=False), TIME_MS_MIN, skip_nulls=False
+        )
+        return shown_ms.cast(pa.timestamp("ms", tz="UTC"))
 
     def _decided_offsets(self) -> pa.Array:
         decisions = pc.equal(self._topic, _OP_TOPIC).to_numpy(zero_copy_only=False)
@@ -237,8 +240,8 @@ class RecordColumns:
 
 
 def times_of(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
-    """A column of times from epoch milliseconds; by damage out of its bounds, one is the first or the last of all."""
-    return pa.array(np.clip(milliseconds, -TIME_MS_MAX, TIME_MS_MAX) * 1000).cast(pa.timestamp("us", tz="UTC"))
+    """A column of times from epoch milliseconds; out of its bounds, by damage or a client's error, one is the first or last."""
+    return pa.array(np.clip(milliseconds, TIME_MS_MIN, TIME_MS_MAX) * 1000).cast(pa.timestamp("us", tz="UTC"))
 
 
 def kinds(topic: pa.Array, *, committed: pa.Array, ordered: pa.Array, delivered: pa.Array) -> pa.Array:

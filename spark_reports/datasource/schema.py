@@ -35,8 +35,8 @@
     cancelled_key     string               unique key of the timer message that this record cancels; null if none
     decided_offsets   string               of op records: queue offsets of the half messages decided, separated by commas
     member_key        string               client id of a member of a 5.x batch, whose unique_key is the batch's; null else
-    real_queue_id     int                  queue of ``real_topic`` that the producer chose (REAL_QID where REAL_TOPIC is present,
-                                           else ``queue_id``)
+    real_queue_id     int                  queue of ``real_topic`` that the producer chose (REAL_QID, where REAL_TOPIC is
+                                           present; else ``queue_id``)
     roll_times        int                  of a timer message due far ahead: how often it was written again; null: never
     body              binary               body as stored; read only when the column is asked for
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from broker_core.store.layout import Bytes, Int64s
 from spark_reports.datasource import kernels
-from spark_reports.datasource.columns import TIME_MS_MAX, RecordColumns, kinds, times_of
+from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN, RecordColumns, kinds, times_of
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.schema import HOST, MINUTE
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
@@ -171,7 +171,8 @@ class TaskSums:
     def _key(self, key: str, groups: Int64s) -> pa.Array:
         if key == MINUTE:
             # The first minute of all begins before the first millisecond.
-            return times_of(np.maximum(groups[:, kernels.MINUTE], -(TIME_MS_MAX // kernels.MINUTE_MS) - 1) * kernels.MINUTE_MS)
+            first, last = TIME_MS_MIN // kernels.MINUTE_MS, TIME_MS_MAX // kernels.MINUTE_MS
+            return times_of(np.clip(groups[:, kernels.MINUTE], first, last) * kernels.MINUTE_MS)
         if key == "store":
             return pa.repeat(self._store, len(groups))
         if key == "queue_id":

@@ -2,7 +2,7 @@
 
 CSV: UTF-8 with a header, comma separated, quoted where needed; times as ISO 8601 in UTC; no value is replaced. JSON Lines: one
 object a row, times as in CSV. XLSX: one workbook, a sheet for each table; times as dates in UTC, and its last row says what a
-sheet cannot hold. Lists and maps are JSON where the form has none.
+sheet cannot hold. Lists and maps are JSON where the form has none, bytes are hexadecimal digits everywhere but in Parquet.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write_table(table: Table, folder: Path, *, json_lines: bool = False) -> list
         return [parquet, csv]
     lines = f"{table.name}.jsonl"
     with (folder / lines).open("w", encoding="utf-8") as file:
-        for batch in _with_text_times(table.data).to_batches(max_chunksize=10_000):
+        for batch in _without_unknown(_with_text_times(table.data)).to_batches(max_chunksize=10_000):
             file.writelines(json.dumps(row, ensure_ascii=False, default=_json_value) + "\n" for row in batch.to_pylist())
     return [parquet, csv, lines]
 
@@ -99,8 +99,8 @@ def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has 
 
 
 def _flat(data: pa.Table) -> pa.Table:
-    """Without times, lists and maps: what CSV can say."""
-    return _nested_as_text(_with_text_times(data))
+    """Without times, bytes, lists and maps: what CSV can say."""
+    return _nested_as_text(_with_text_bytes(_with_text_times(data)))
 
 
 def _nested_as_text(data: pa.Table) -> pa.Table:
@@ -114,6 +114,23 @@ def _nested_as_text(data: pa.Table) -> pa.Table:
                 values = [None if value is None else json.dumps(value, ensure_ascii=False, default=_json_value)
                           for value in column.to_pylist()]  # fmt: skip
             data = data.set_column(index, field.name, pa.array(values, pa.string()))
+    return data
+
+
+def _without_unknown(data: pa.Table) -> pa.Table:
+    """Null for floats that are no numbers, for which JSON has no word."""
+    for index, field in enumerate(data.schema):
+        if pa.types.is_floating(field.type):
+            column = data.column(index)
+            data = data.set_column(index, field.name, pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type)))
+    return data
+
+
+def _with_text_bytes(data: pa.Table) -> pa.Table:
+    for index, field in enumerate(data.schema):
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            digits = [None if value is None else value.hex() for value in data.column(index).to_pylist()]
+            data = data.set_column(index, field.name, pa.array(digits, pa.string()))
     return data
 
 

@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import pyarrow as pa
 
 from broker_core.store.layout import scan_records
@@ -65,6 +67,19 @@ def test_the_real_queue_is_that_of_the_producer(tmp_path):
 def test_a_timer_message_that_is_written_again_counts_how_often(tmp_path):
     records = columns_of(tmp_path, ("rmq_sys_wheel_timer", {"TIMER_ROLL_TIMES": "2"}), ("rmq_sys_wheel_timer", {}))
     assert column(records, "roll_times", pa.int32()) == [2, None]
+
+
+def test_times_that_no_date_can_show_are_the_first_or_the_last(tmp_path):
+    writer = StoreWriter(tmp_path)
+    for ms in (-(1 << 63), 0, (1 << 63) - 1):
+        writer.append("a", b"", {"TIMER_OUT_MS": "999999999999999"}, store_ms=ms, born_ms=ms)
+    writer.flush()
+    data = (tmp_path / "commitlog" / f"{0:020d}").read_bytes()
+    records = RecordColumns(data, scan_records(data, 0, 0, writer.position), "store")
+    first, last = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, 23, 59, 59, 999_000, tzinfo=UTC)
+    for name in ("born_time", "store_time"):
+        assert column(records, name, pa.timestamp("us", tz="UTC")) == [first, datetime(1970, 1, 1, tzinfo=UTC), last]
+    assert column(records, "deliver_time", pa.timestamp("us", tz="UTC")) == [last] * 3
 
 
 def test_hosts_are_written_with_their_port(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_reports.datasource import chain, kernels
-from spark_reports.datasource.columns import TIME_MS_MAX
+from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
 from spark_reports.datasource.task_sums import TaskSums
@@ -58,7 +58,7 @@ def parsed(data, at, limit):
 
 def held(ms):
     """A time as a column can hold it, which counts microseconds."""
-    return max(-TIME_MS_MAX, min(TIME_MS_MAX, ms))
+    return max(TIME_MS_MIN, min(TIME_MS_MAX, ms))
 
 
 def reference(data, start, stop, selection):

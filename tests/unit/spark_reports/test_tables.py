@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import zipfile
 from datetime import UTC, datetime
 
@@ -48,6 +49,18 @@ def test_json_lines_hold_one_object_a_row(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "nested.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["queue_offset"] for line in lines] == [2**60, 1]
     assert [line["share"] for line in lines] == [0.5, None]
+
+
+def test_a_float_that_is_no_number_is_null_in_json(tmp_path):
+    write_table(table("one", "One", pa.table({"share": [math.nan, math.inf, 0.5]})), tmp_path, json_lines=True)
+    assert (tmp_path / "one.jsonl").read_text() == '{"share": null}\n{"share": null}\n{"share": 0.5}\n'
+
+
+def test_bytes_are_hexadecimal_digits(tmp_path):
+    made = table("one", "One", pa.table({"body": [b"\xff\x00", b"ab", None]}))
+    write_table(made, tmp_path, json_lines=True)
+    assert (tmp_path / "one.csv").read_text() == '"body"\n"ff00"\n"6162"\n\n'
+    assert (tmp_path / "one.jsonl").read_text() == '{"body": "ff00"}\n{"body": "6162"}\n{"body": null}\n'
 
 
 def test_a_workbook_has_a_sheet_for_each_table_and_runs_no_formula(tmp_path):
