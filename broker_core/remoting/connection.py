@@ -12,6 +12,7 @@ import asyncio
 import logging
 import math
 import os
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,8 +55,16 @@ _PACE_GRACE_SECONDS = 2.0
 REST_SECONDS = 0.1
 _READ_BYTES_MAX = 64 * 1024
 """Read from one connection at a time. Some 200 sends take 2 ms; with the 250 KiB that uvloop reads, all others wait for 8."""
-_read_buffer = memoryview(bytearray(_READ_BYTES_MAX))
-"""Of all connections: what was read is copied out before anything else is."""
+
+
+class _ReadBuffer(threading.local):
+    """One for all connections of a thread, as it has one loop: what was read is copied out before anything else is."""
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(_READ_BYTES_MAX))
+
+
+_read_buffer = _ReadBuffer()
 
 
 class RequestTimeoutError(NetworkError):
@@ -93,10 +102,10 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
         "_heard_at", "_in_read", "_is_held_up", "_is_retired", "_limits", "_loop", "_on_open", "_opaque", "_pending",
-        "_reading_paused", "_rests", "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes", "_waits_for_room",
-        "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "held_bytes", "is_mute",
-        "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type",
-        "version",
+        "_read_buffer", "_reading_paused", "_rests", "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes",
+        "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "held_bytes",
+        "is_mute", "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in",
+        "serialize_type", "version",
     )  # fmt: skip
 
     def __init__(
@@ -127,6 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held_up = False
         self._flush_scheduled = False
         self._in_read = False
+        self._read_buffer = _read_buffer.view
         self._reading_paused = False
         self._pending: dict[int, asyncio.Future[RemotingCommand]] = {}
         self._opaque = 0
@@ -346,10 +356,10 @@ class Connection(asyncio.BufferedProtocol):
             self._on_open(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  as asyncio has it
-        return _read_buffer
+        return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        data = bytes(_read_buffer[:nbytes])
+        data = bytes(self._read_buffer[:nbytes])
         if nbytes == _READ_BYTES_MAX and not self._reading_paused and self._transport is not None:
             # Or libuv would read on from this connection, up to 32 times, before it looks at the others.
             self._transport.pause_reading()

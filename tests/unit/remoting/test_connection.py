@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -592,3 +593,26 @@ def test_what_goes_through_a_connection_is_counted_the_same_at_both_ends():
             connection.close()
 
     asyncio.run(run())
+
+
+def test_loops_of_several_threads_do_not_read_each_others_bytes():
+    """Both ends of each are on the loop of their thread; a buffer that they shared would be overwritten within the first."""
+
+    async def echoes(letter):
+        async with Server() as running:
+            connection = await connect(running.server.address)
+            try:
+                for number in range(300):
+                    body = letter * (20_000 + number)
+                    response = await connection.request(RemotingCommand(ECHO, {"of": letter.decode()}, body), 30_000)
+                    assert (bytes(response.body), response.ext_fields["of"]) == (body, letter.decode())
+            finally:
+                connection.close()
+                await connection.wait_closed()
+
+    def run(letter):
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(echoes(letter))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, (b"a", b"b", b"c", b"d")))
