@@ -33,6 +33,8 @@ from monitoring.history.tiers import HOUR_MS
 FORMAT = 1
 FILE_NAME = "history.db"
 BUSY_SECONDS = 10.0
+PRESENT = "present"
+"""Name in ``meta``: the end of the newest sample, ms. Runs that begin later were recorded while the clock was ahead."""
 CACHE_KIB = 16 * 1024
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from broker_core.api import Catalog
-from monitoring.history.database import Numbers, transaction
+from monitoring.history.database import PRESENT, Numbers, set_meta, transaction
 from monitoring.history.figures import KindSample, Names, samples_of
 from monitoring.history.open_block import OpenBlock, SubjectRows
 from monitoring.history.tiers import GAP_MS, TIERS, encode
@@ -133,6 +133,7 @@ class Recorder:
 
     def _write_run(self, last: int) -> None:
         self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_ms, (last + 1) * STEP_MS))
+        set_meta(self._connection, PRESENT, (last + 1) * STEP_MS)
 
     def _commit(self) -> None:
         """Turn the block into rows; it is gone afterwards, also after an error."""

@@ -66,6 +66,10 @@ def forget_subscriptions(connection: sqlite3.Connection, cut_ms: int, rows_max: 
     (last,) = connection.execute(query, (cut_ms, rows_max)).fetchone()
     if last is None:
         return
-    (since_ms,) = connection.execute("SELECT MAX(at_ms) FROM subscriptions WHERE id <= ?", (last,)).fetchone()
+    # A row of a time when the clock was ahead says nothing of the rows after it.
+    query = (
+        "SELECT MIN((SELECT MAX(at_ms) FROM subscriptions WHERE id <= ?), (SELECT MIN(at_ms) FROM subscriptions WHERE id > ?))"
+    )
+    (since_ms,) = connection.execute(query, (last, last)).fetchone()
     if connection.execute(_DELETE, (last, last)).rowcount:
         set_meta(connection, SINCE, since_ms)

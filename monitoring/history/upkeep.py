@@ -19,8 +19,9 @@ from monitoring.history.database import (
 )
 from monitoring.history.recorder import RowTuple
 from monitoring.history.rows import Points, RowReader, Runs
+from monitoring.history.steady_time import SteadyTime
 from monitoring.history.subscriptions import forget_subscriptions
-from monitoring.history.tiers import TIERS, Tier, encode
+from monitoring.history.tiers import HOUR_MS, TIERS, Tier, decode, encode
 from monitoring.series import Floats
 
 logger = logging.getLogger(__name__)
@@ -38,14 +39,22 @@ class Upkeep:
         connection: For writing.
         bytes_max: What the history may take; beyond it the finest samples are given up first, oldest first.
         pace: Called between pieces of work; it may wait.
+        steady_time: The time by which rows are too old, at the time of the newest sample; None: a `SteadyTime`.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, *, bytes_max: int = BYTES_MAX, pace: Callable[[], None] = lambda: None
+        self,
+        connection: sqlite3.Connection,
+        *,
+        bytes_max: int = BYTES_MAX,
+        pace: Callable[[], None] = lambda: None,
+        steady_time: Callable[[int], int] | None = None,
     ) -> None:
         self._connection = connection
         self._bytes_max = bytes_max
         self._pace = pace
+        self._steady_time = steady_time or SteadyTime(connection).at
+        self._now_ms = 0
         self._waiting: dict[int, list[int]] = {}
         """Subjects of the window that a tier is filled with now."""
         self._cuts: list[tuple[Tier, int]] = []
@@ -54,17 +63,40 @@ class Upkeep:
     def turn(self, now_ms: int) -> bool:
         """Do one piece of work.
 
+        Args:
+            now_ms: Of the newest sample. What lies after it was recorded while the clock was ahead: it is left alone.
+
         Returns:
             Whether there may be more to do at once.
 
         Raises:
             sqlite3.Error: It cannot be written.
         """
+        self._now_ms = now_ms
+        self._follow_clock()
+        steady_ms = self._steady_time(now_ms)
         if any(self._fill(source, target) for source, target in pairwise(TIERS)):
             return True
         if self._cuts:
             return self._delete()
-        return self._too_old(now_ms) or self._too_much()
+        return self._too_old(steady_ms) or self._too_much()
+
+    def _follow_clock(self) -> None:
+        """Take back marks that are ahead of the clock: it was, and what comes now would be hidden by them."""
+        now_ms = self._now_ms
+        ahead: dict[str, int] = {}
+        for tier in TIERS:
+            if rolled_until_ms(self._connection, tier.number) > now_ms:
+                ahead[f"rolled_{tier.number}"] = now_ms // tier.row_ms * tier.row_ms
+            if retained_from_ms(self._connection, tier.number) > now_ms:
+                # The first samples of the run are a little older than the newest one.
+                ahead[f"retained_{tier.number}"] = (now_ms - HOUR_MS) // tier.row_ms * tier.row_ms
+        if ahead:
+            with transaction(self._connection):
+                for name, mark_ms in ahead.items():
+                    set_meta(self._connection, name, mark_ms)
+            self._waiting.clear()
+            self._cuts = [cut for cut in self._cuts if cut[1] <= now_ms]
 
     # ---- coarser tiers ----
 
@@ -94,14 +126,20 @@ class Upkeep:
         return True
 
     def _complete_ms(self, source: Tier) -> int:
-        """Until when no more rows will come into a tier."""
+        """Until when no more rows will come into a tier, unless the clock goes back."""
         if not source.is_raw:
             return rolled_until_ms(self._connection, source.number)
-        row = self._connection.execute("SELECT MAX(start) FROM points WHERE tier=0").fetchone()
+        now_slot = self._now_ms // source.step_ms
+        row = self._connection.execute("SELECT MAX(start) FROM points WHERE tier=0 AND start<=?", (now_slot,)).fetchone()
         last = -1 if row[0] is None else int(row[0]) * source.step_ms
         # The run says more: what holds has no rows.
-        run = self._connection.execute("SELECT MAX(end_ms) FROM runs").fetchone()
-        return max(last, -1 if run[0] is None else int(run[0])) // source.row_ms * source.row_ms
+        run = self._connection.execute("SELECT MAX(end_ms) FROM runs WHERE begin_ms<=?", (self._now_ms,)).fetchone()
+        until_ms = min(self._now_ms, max(last, -1 if run[0] is None else int(run[0])))
+        # It also says too much: its newest samples are in the journal and in no rows yet.
+        open_slot = self._connection.execute("SELECT MIN(start) FROM journal WHERE start<=?", (now_slot,)).fetchone()[0]
+        if open_slot is not None:
+            until_ms = min(until_ms, int(open_slot) * source.step_ms)
+        return until_ms // source.row_ms * source.row_ms
 
     def _first_window(self, source: Tier, window_ms: int, from_ms: int = 0) -> int:
         query = "SELECT MIN(start) FROM points WHERE tier=? AND start>=?"
@@ -143,10 +181,19 @@ class Upkeep:
         figures = reader.layouts[layout]
         points = reader.points(source, subject, begin_ms, end_ms, figures)
         matrix = summed_up(points, begin_ms, target, len(figures))
+        self._fill_in(matrix, target, subject, begin_ms, layout)
         made = [(target.number, subject, begin_ms // target.step_ms, 0, layout, encode(matrix))]
         if held and reader.runs.end_of(start * source.step_ms + source.step_ms - 1) > end_ms:
             made.append((target.number, subject, end_ms // target.step_ms, 1, layout, data))
         return made
+
+    def _fill_in(self, matrix: Floats, target: Tier, subject: int, begin_ms: int, layout: int) -> None:
+        """Keep what a row has that is made again: what it was made from may be dropped in part, after the clock went back."""
+        query = "SELECT data FROM points WHERE tier=? AND subject=? AND start=? AND held=0 AND layout=?"
+        row = self._connection.execute(query, (target.number, subject, begin_ms // target.step_ms, layout)).fetchone()
+        if row is not None:
+            before = decode(row[0], matrix.shape[1])
+            np.copyto(matrix, before, where=np.isnan(matrix))
 
     # ---- what is too old or too much ----
 
@@ -175,8 +222,8 @@ class Upkeep:
 
     def _cut(self, tier: Tier, cut_ms: int) -> bool:
         """Begin to delete what lies before a time; False when the coarser tier does not have it yet."""
-        if tier is not TIERS[-1]:
-            cut_ms = min(cut_ms, rolled_until_ms(self._connection, tier.number + 1))
+        limit_ms = self._now_ms if tier is TIERS[-1] else rolled_until_ms(self._connection, tier.number + 1)
+        cut_ms = min(cut_ms, limit_ms // tier.row_ms * tier.row_ms)
         if cut_ms <= retained_from_ms(self._connection, tier.number):
             return False
         with transaction(self._connection):

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.errors import ForeignStoreError, StoreError
-from monitoring.history.database import BUSY_SECONDS, FILE_NAME, FORMAT, layouts_of, meta
-from monitoring.history.rows import Points, RowReader, Runs, plan_tiers
+from monitoring.history.database import BUSY_SECONDS, FILE_NAME, FORMAT, PRESENT, layouts_of, meta
+from monitoring.history.rows import FOREVER, Points, RowReader, Runs, plan_tiers
 from monitoring.history.subscriptions import SINCE
 from monitoring.history.tiers import TIERS
 from monitoring.series import Floats, Ints
@@ -93,10 +93,12 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def extent(connection: sqlite3.Connection) -> tuple[int, int]:
     """Times from and to which there are rows, ms; 0, 0 without any. The running minute is not in rows yet."""
-    row = connection.execute("SELECT MIN(begin_ms), MAX(end_ms) FROM runs").fetchone()
+    present_ms = meta(connection, PRESENT, FOREVER)
+    row = connection.execute("SELECT MIN(begin_ms), MAX(end_ms) FROM runs WHERE begin_ms<=?", (present_ms,)).fetchone()
     if row[0] is None:
         return 0, 0
-    journal = connection.execute("SELECT MIN(start) FROM journal").fetchone()[0]
+    present_slot = present_ms // _JOURNAL_STEP_MS
+    journal = connection.execute("SELECT MIN(start) FROM journal WHERE start<=?", (present_slot,)).fetchone()[0]
     end_ms = int(row[1]) if journal is None else min(int(row[1]), int(journal) * _JOURNAL_STEP_MS)
     return int(row[0]), end_ms
 

@@ -1,0 +1,71 @@
+"""`SteadyTime`: the time by which old rows are dropped: the wall clock's, but for leaps forward that have not lasted yet.
+
+A clock that was set ahead by mistake looks like a pause in which nothing was recorded, and what is dropped because of it does
+not come back when the clock is put right. So a pause does not count at once: the time falls behind by it, catches up a second
+for each one that is recorded, and is the wall clock's again when a day has been recorded since. Only the runs of the database
+count, so that the next start knows as much.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from monitoring.history.tiers import DAY_MS, MINUTE_MS
+
+PAUSE_MS = MINUTE_MS
+"""A longer time without a sample is a pause, or a leap."""
+LASTED_MS = DAY_MS
+"""So much recorded time makes any leap believed."""
+
+
+class SteadyTime:
+    """Follows the clock of one database. On one thread.
+
+    Args:
+        connection: To read the runs from.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._reached_ms: int | None = None
+        self._behind_ms = 0
+        self._recorded_ms = 0
+        """Since the last pause that counts."""
+
+    def at(self, now_ms: int) -> int:
+        """The time to go by; never later than the clock.
+
+        Args:
+            now_ms: Of the newest sample, ms since the epoch.
+        """
+        if self._reached_ms is None or now_ms < self._reached_ms:
+            self._recall(now_ms)
+        self._go_to(now_ms)
+        return now_ms - self._behind_ms
+
+    def _recall(self, now_ms: int) -> None:
+        """Begin with what was recorded before a time; what lies after it was recorded by a clock that was ahead."""
+        self._reached_ms, self._behind_ms, self._recorded_ms = None, 0, 0
+        query = "SELECT begin_ms, end_ms FROM runs WHERE begin_ms <= ? ORDER BY begin_ms"
+        for begin_ms, end_ms in self._connection.execute(query, (now_ms,)):
+            self._go_to(int(begin_ms))
+            self._record(min(int(end_ms), now_ms))
+
+    def _go_to(self, time_ms: int) -> None:
+        if self._reached_ms is None:
+            self._reached_ms = time_ms
+        passed_ms = time_ms - self._reached_ms
+        if passed_ms <= PAUSE_MS:
+            self._record(time_ms)
+            return
+        if passed_ms >= self._behind_ms:
+            self._recorded_ms = 0
+        self._behind_ms += passed_ms
+        self._reached_ms = time_ms
+
+    def _record(self, until_ms: int) -> None:
+        assert self._reached_ms is not None
+        passed_ms = max(0, until_ms - self._reached_ms)
+        self._reached_ms += passed_ms
+        self._recorded_ms += passed_ms
+        self._behind_ms = max(0, self._behind_ms - passed_ms) if self._recorded_ms < LASTED_MS else 0
