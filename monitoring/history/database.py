@@ -33,6 +33,8 @@ from monitoring.history.tiers import HOUR_MS
 FORMAT = 1
 FILE_NAME = "history.db"
 BUSY_SECONDS = 10.0
+OPENING_SECONDS = 0.25
+"""How long opening waits for a lock each time; who opens tries again, and may have to stop meanwhile."""
 PRESENT = "present"
 """Name in ``meta``: the end of the newest sample, ms. Runs that begin later were recorded while the clock was ahead."""
 CACHE_KIB = 16 * 1024
@@ -61,7 +63,7 @@ CREATE INDEX IF NOT EXISTS subscriptions_by_group ON subscriptions (grp, id);
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the history for writing; a damaged one is set aside and a new one begun.
+    """Open the history for writing; a damaged one is set aside and a new one begun. It gives up on a lock soon: `be_patient`.
 
     Raises:
         StoreError: It cannot be opened, or was written by a newer Orbit.
@@ -76,8 +78,13 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def be_patient(connection: sqlite3.Connection) -> None:
+    """Wait for locks of others from now on, up to `BUSY_SECONDS`."""
+    connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1_000)}")
+
+
 def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=OPENING_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA page_size=8192")
         connection.execute("PRAGMA journal_mode=WAL")

@@ -2,7 +2,7 @@
 
 The broker's loop only puts a snapshot on a queue, once a second. All else (deriving, packing, writing, filling the coarser
 tiers) is done by the thread `history`, which leaves most of the processor's time to the broker. When it cannot write, or is
-too slow, there is a gap in the history and nothing else.
+too slow, there is a gap in the history and nothing else. When the database cannot be opened, it is tried again.
 """
 
 from __future__ import annotations
@@ -37,17 +37,16 @@ from broker_core.api import (
 )
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_store import FILE_NAME as ALERTS_NAME
-from monitoring.collector import Collector
 from monitoring.database_file import set_aside
-from monitoring.history.changes import OffsetWatch
-from monitoring.history.database import FILE_NAME, meta, open_database, set_meta, transaction
+from monitoring.history.database import FILE_NAME, be_patient, meta, open_database, set_meta, transaction
+from monitoring.history.growing_pause import GrowingPause
 from monitoring.history.guest import HistoryGuest
+from monitoring.history.judgement import Judgement
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
 from monitoring.history.run_words import OF_BROKER, OF_CONNECTION, RunWords
 from monitoring.history.subscriptions import SubscriptionLog
 from monitoring.history.upkeep import BYTES_MAX, Upkeep
-from monitoring.state import ClusterState
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +58,6 @@ TURNS_MAX = 20
 WORK_SECONDS, REST_SECONDS = 0.002, 0.018
 """A tenth of one processor at most, in pieces that no request notices."""
 CLOSE_SECONDS = 5.0
-EVENTS_UNWRITTEN_MAX = 1_000
-"""Events that wait for a disk that is full."""
 
 
 def open_history(
@@ -137,9 +134,11 @@ class HistoryKeeper:
         self._opened = threading.Event()
         self._queries: HistoryQueries | None = None
         self._refusal: OrbitError | None = None
-        self._open_alerts = open_alerts
-        self._alerts: AlertKeeper | None = None
-        self._alerts_refusal: OrbitError | None = None
+        self._judgement = Judgement(open_alerts)
+        self._pause = GrowingPause()
+        self._is_begun = False
+        self._missing = 0
+        """Samples that came since the history could not be opened."""
         self._left_out = 0
         self._unsent: Catalog | None = None
         self._unsent_events: list[Occurred] = []
@@ -187,9 +186,11 @@ class HistoryKeeper:
             raise StoreError(f"the history {self._path} cannot be read: {error}", path=str(self._path)) from error
 
     def _answer_alerts(self, query: AlertQuery) -> AlertPage | Done:
-        alerts = self._alerts
+        alerts = self._judgement.alerts
         if alerts is None:
-            raise self._alerts_refusal or WorkerError("the alerts are not open yet, or not any more; try again in a moment")
+            raise self._judgement.alerts_refusal or WorkerError(
+                "the alerts are not open yet, or not any more; try again in a moment"
+            )
         return alerts.answer(query)
 
     def close(self) -> None:
@@ -206,63 +207,106 @@ class HistoryKeeper:
 
     def _run(self) -> None:
         try:
-            self._alerts = self._open_alerts()
-        except (OrbitError, sqlite3.Error) as error:
-            self._alerts_refusal = error if isinstance(error, OrbitError) else StoreError(f"the alerts cannot be read: {error}")
-            logger.error("nothing is judged by alert rules: %s", error)  # noqa: TRY400  the message says all
-        try:
+            self._judgement.try_alerts()
             self._keep()
-        except OrbitError as error:
-            self._refusal = error
-            logger.error("no history is kept: %s", error)  # noqa: TRY400  the message says all
         except Exception as error:
             self._refusal = StoreError(f"no history is kept any more: {error!r}; the broker's log has the details")
             logger.exception("no history is kept any more")
         finally:
             self._opened.set()
-            queries, self._queries = self._queries, None
-            if queries is not None:
-                queries.close()
-            alerts, self._alerts = self._alerts, None
-            if alerts is not None:
-                alerts.close()
+            self._judgement.close()
 
     def _keep(self) -> None:
-        catalog: Catalog | None = None
+        """Record until told to stop; whatever is in the way is waited for."""
         while True:
-            connection = open_database(self._path)
-            session = None
             try:
-                upkeep = Upkeep(connection, bytes_max=self._bytes_max, pace=self._pacer)
-                recorder = Recorder(connection, pace=self._pacer)
-                session = _Session(
-                    connection, self._clock, recorder, upkeep, run=self._words, alerts=self._alerts, catalog=catalog
-                )
-                session.begin(self._started_ms)
-                self._queries = HistoryQueries(self._path, session.recorder)
-                self._opened.set()
-                self._serve(session)
+                self._record()
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError):
-                    raise
-                logger.warning("the history %s is damaged: %s", self._path, error)
-                catalog = session.catalog if session is not None else catalog
+                    self._refuse(StoreError(f"the history {self._path} cannot be opened: {error}", path=str(self._path)))
+                elif self._set_aside(error) and self._pause.is_over:
+                    # A new file that is damaged as well is waited for.
+                    self._pause.failed()
+                    continue
+            except OrbitError as error:
+                self._refuse(error)
+            except Exception as error:
+                logger.exception("the history has a gap")
+                self._refuse(StoreError(f"the history {self._path} cannot be kept: {error!r}", path=str(self._path)))
             else:
+                self._refusal = None
                 return
-            finally:
-                queries, self._queries = self._queries, None
-                if queries is not None:
-                    queries.close()
-                connection.close()
+            if not self._wait():
+                return
+
+    def _record(self) -> None:
+        """Open the database and write samples until told to stop."""
+        connection = open_database(self._path)
+        queries: HistoryQueries | None = None
+        try:
+            upkeep = Upkeep(connection, bytes_max=self._bytes_max, pace=self._pacer)
+            recorder = Recorder(connection, pace=self._pacer)
+            queries = HistoryQueries(self._path, recorder)
+            session = _Session(connection, self._clock, recorder, upkeep, run=self._words, judgement=self._judgement)
+            session.begin(self._started_ms, again=self._is_begun)
+            self._begun(queries)
+            be_patient(connection)
+            self._serve(session)
+        finally:
+            self._queries = None
+            if queries is not None:
+                queries.close()
+            connection.close()
+
+    def _begun(self, queries: HistoryQueries) -> None:
+        self._is_begun = True
+        self._queries, self._refusal = queries, None
+        self._opened.set()
+        if self._missing:
+            logger.info("the history is recorded again; %d samples are missing in it", self._missing)
+        self._missing = 0
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
+        """Make room for a new file; False when that is not possible now."""
+        logger.warning("the history %s is damaged: %s", self._path, error)
+        try:
             set_aside(self._path, "history")
+        except StoreError as refusal:
+            self._refuse(refusal)
+            return False
+        self._is_begun = False
+        return True
+
+    def _refuse(self, error: OrbitError) -> None:
+        """Say why nothing is recorded now: to those that ask, and once in the log."""
+        text = f"{error.message}; it is tried again at least once a minute, and nothing is recorded meanwhile"
+        if self._refusal is None or self._refusal.message != text:
+            logger.error("the history has a gap: %s", text)
+        self._refusal = StoreError(text, path=str(self._path))
+        self._opened.set()
+
+    def _wait(self) -> bool:
+        """Judge samples without recording them until it is time to try again; False when told to stop."""
+        self._pause.failed()
+        while left_seconds := self._pause.left_seconds:
+            try:
+                sample = self._samples.get(timeout=left_seconds)
+            except queue.Empty:
+                continue
+            if sample is None:
+                return False
+            self._missing += 1
+            self._judgement.pass_by(sample)
+        return True
 
     def _serve(self, session: _Session) -> None:
         while (sample := self._samples.get()) is not None:
             session.take(sample)
             for _turn in range(TURNS_MAX):
-                if not self._samples.empty() or not session.tidy():
+                if not self._samples.empty() or not session.tidy(sample.snapshot.taken_ms):
                     break
                 self._pacer()
+            self._pause.worked()
         session.end()
 
 
@@ -277,80 +321,68 @@ class _Session:
         upkeep: Upkeep,
         *,
         run: RunWords,
-        alerts: AlertKeeper | None,
-        catalog: Catalog | None,
+        judgement: Judgement,
     ) -> None:
         self._connection = connection
         self._clock = clock
-        self.recorder = recorder
-        self.catalog: Catalog | None = None
+        self._recorder = recorder
         self._upkeep = upkeep
         self._run = run
-        self._collector = Collector(None)
+        self._judgement = judgement
         self._subscriptions = SubscriptionLog(connection)
-        self._offsets = OffsetWatch()
-        self._alerts = alerts
-        self._unwritten: list[Occurred] = []
         self._told = ""
-        if catalog is not None:
-            self._follow(catalog)
 
-    def begin(self, started_ms: int) -> None:
-        """Write down that the run began."""
+    def begin(self, started_ms: int, *, again: bool) -> None:
+        """Write down that the run began.
+
+        Args:
+            started_ms: When.
+            again: Whether this run has begun already; it is not written twice in one file.
+        """
         run = self._run
-        text = run.began_again if meta(self._connection, "open", 0) else run.began
-        self._write_events([Occurred(run.began_kind, text, started_ms)], still_open=1)
+        was_open = bool(meta(self._connection, "open", 0))
+        if again and was_open:
+            return
+        self._write_events([Occurred(run.began_kind, run.began_again if was_open else run.began, started_ms)], still_open=1)
 
     def take(self, sample: HistorySample) -> None:
-        if sample.catalog is not None:
-            self._follow(sample.catalog)
         try:
-            state = self._collector.snapshot_taken(sample.snapshot)
-            self._unwritten = [*self._unwritten, *sample.events, *self._found(state)][-EVENTS_UNWRITTEN_MAX:]
-            if self._unwritten:
-                self._write_events(self._unwritten, still_open=1)
-                self._unwritten = []
+            state = self._judgement.take(sample)
+            if self._judgement.unwritten:
+                self._write_events(self._judgement.unwritten, still_open=1)
+                self._judgement.unwritten = []
             if state is not None:
-                self.recorder.add(state)
+                self._recorder.add(state)
                 if sample.subscriptions is not None:
                     self._subscriptions.write(sample.subscriptions, state.taken_ms)
         except sqlite3.OperationalError as error:
-            self.recorder.forget()
+            self._recorder.forget()
             self._tell(str(error))
         except CodecError as error:
             self._tell(error.message)
         else:
             self._told = ""
 
-    def _found(self, state: ClusterState | None) -> list[Occurred]:
-        """What the figures say has happened."""
-        if state is None:
-            return []
-        return [*self._offsets.look(state), *(self._alerts.look(state) if self._alerts is not None else [])]
+    def tidy(self, now_ms: int) -> bool:
+        """Do a piece of upkeep; returns whether there may be more.
 
-    def tidy(self) -> bool:
-        """Do a piece of upkeep; returns whether there may be more."""
+        Args:
+            now_ms: Of the newest sample: the clock may have leapt since.
+        """
         try:
-            return self._upkeep.turn(self._clock())
+            return self._upkeep.turn(now_ms)
         except sqlite3.OperationalError as error:
             self._tell(str(error))
             return False
 
     def end(self) -> None:
         try:
-            self.recorder.end_run()
-            last = self._alerts.events() if self._alerts is not None else []
+            self._recorder.end_run()
+            self._judgement.end()
             ended = Occurred(self._run.ended_kind, self._run.ended, self._clock())
-            self._write_events([*self._unwritten, *last, ended], still_open=0)
+            self._write_events([*self._judgement.unwritten, ended], still_open=0)
         except sqlite3.OperationalError as error:
             self._tell(str(error))
-
-    def _follow(self, catalog: Catalog) -> None:
-        try:
-            self._collector.catalog_changed(catalog)
-            self.catalog = catalog
-        except CodecError as error:
-            self._tell(error.message)
 
     def _write_events(self, events: list[Occurred], *, still_open: int) -> None:
         rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
