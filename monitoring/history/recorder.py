@@ -18,6 +18,7 @@ from broker_core.api import Catalog
 from monitoring.history.database import PRESENT, Numbers, set_meta, transaction
 from monitoring.history.figures import KindSample, Names, samples_of
 from monitoring.history.open_block import OpenBlock, SubjectRows
+from monitoring.history.replaced import ReplacedTime
 from monitoring.history.tiers import GAP_MS, TIERS, encode
 from monitoring.state import ClusterState
 
@@ -48,6 +49,7 @@ class Recorder:
         self._ids: dict[str, tuple[object, list[int]]] = {}
         self._run_ms = 0
         self._journaled = 0
+        self._replaced = ReplacedTime(connection, 0)
         self._held: dict[int, tuple[int, bytes]] = {}
         """Values that hold for a subject until its next row: layout and data."""
         self._replay()
@@ -80,7 +82,7 @@ class Recorder:
             sqlite3.Error: As `add`.
         """
         try:
-            self._commit()
+            self._commit(ends=True)
         finally:
             self._run_ms = 0
             self._held.clear()
@@ -97,6 +99,7 @@ class Recorder:
     def _begin_block(self, slot: int) -> None:
         if not self._run_ms:
             self._run_ms = slot * STEP_MS
+            self._replaced = ReplacedTime(self._connection, slot)
         with self.lock:
             self.block = OpenBlock(slot)
         self._journaled = slot - 1
@@ -135,8 +138,8 @@ class Recorder:
         self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_ms, (last + 1) * STEP_MS))
         set_meta(self._connection, PRESENT, (last + 1) * STEP_MS)
 
-    def _commit(self) -> None:
-        """Turn the block into rows; it is gone afterwards, also after an error."""
+    def _commit(self, *, ends: bool = False) -> None:
+        """Turn the block into rows, the last ones of the run or not; it is gone afterwards, also after an error."""
         block = self.block
         if block is None:
             return
@@ -144,9 +147,12 @@ class Recorder:
             rows = self._rows(block)
             with self.lock:
                 with transaction(self._connection):
+                    self._replaced.go_on(block.last + 1)
                     self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
                     self._connection.execute("DELETE FROM journal")
                     self._write_run(block.last)
+                    if ends:
+                        self._replaced.end()
                 self.block = None
         except BaseException:
             self.forget()
@@ -205,6 +211,7 @@ class Recorder:
             logger.warning("the last seconds before a crash are missing in the history: %s", error)
         found = self._connection.execute("SELECT MAX(begin_ms) FROM runs WHERE begin_ms <= ?", (first * STEP_MS,)).fetchone()
         self._run_ms = int(found[0]) if found[0] is not None else first * STEP_MS
+        self._replaced = ReplacedTime(self._connection, first)
         if block.last < block.begin:
             self._connection.execute("DELETE FROM journal")
         else:

@@ -34,6 +34,7 @@ class Runs:
         rows = connection.execute("SELECT begin_ms, end_ms FROM runs ORDER BY begin_ms").fetchall()
         self._begins = np.array([row[0] for row in rows], np.int64)
         self._ends = np.array([row[1] for row in rows], np.int64)
+        self._last_ends = np.maximum.accumulate(self._ends)
 
     @property
     def begin_ms(self) -> int:
@@ -41,9 +42,16 @@ class Runs:
         return int(self._begins[0]) if len(self._begins) else -1
 
     def end_of(self, time_ms: int) -> int:
-        """End of the run that a time lies in, or of the one before it; 0 when there is none."""
+        """End of the run that a time lies in, or of the one before it; 0 when there is none.
+
+        Of two that it lies in it is the later one: a run goes over another that a clock recorded which was ahead.
+        """
         index = int(np.searchsorted(self._begins, time_ms, side="right")) - 1
-        return int(self._ends[index]) if index >= 0 else 0
+        if index < 0:
+            return 0
+        if self._ends[index] <= time_ms < self._last_ends[index]:
+            index = int(np.flatnonzero(self._ends[:index] > time_ms)[-1])
+        return int(self._ends[index])
 
 
 def subject_number(connection: sqlite3.Connection, kind: str, name: str) -> int | None:

@@ -181,3 +181,28 @@ def test_the_time_of_a_wrong_clock_does_not_stand_for_that_of_subscriptions(life
     forget_subscriptions(connection, BEGIN_MS + 5_500)
     (since_ms,) = connection.execute("SELECT value FROM meta WHERE name=?", (SINCE,)).fetchone()
     assert since_ms <= BEGIN_MS + 6_000
+
+
+@pytest.mark.parametrize("starts_anew", [False, True])
+def test_the_present_goes_on_over_what_was_recorded_ahead_of_it(bench, life, starts_anew):
+    life.record(0, 200)
+    life.record(600, 600 + 90)
+    if starts_anew:
+        bench.recorder.end_run()
+        life.start()
+    life.record(200, 1_000)
+    assert life.lags(0, 1_000) == list(range(1_000))
+    assert life.rates(0, 1_000) == as_it_was(range(1_000))
+
+
+def test_a_run_within_another_replaces_the_rows_that_it_goes_over_and_no_more(bench, life):
+    row_end = 300
+    life.record(0, 500)
+    bench.recorder.end_run()
+    life.start()
+    for second in range(100, 290):
+        bench.recorder.add(state_of(BEGIN_MS + second * 1_000, put_rate=777.0, lag=9.0))
+    bench.recorder.end_run()
+    assert life.lags(0, 500) == [*range(100), *range(290, 500)]
+    replaced = dict.fromkeys(map(float, range(100, 290)), 777.0)
+    assert life.rates(0, 500) == as_it_was(range(100)) | replaced | as_it_was(range(row_end, 500))
