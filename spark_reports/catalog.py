@@ -121,7 +121,13 @@ WITHIN = Parameter("within-s", "Within (s)", ParameterKind.NUMBER, "Repeats furt
 EARLIER = Parameter("earlier-days", "Compare with (days earlier)", ParameterKind.NUMBER,
                     "The other period has the same length and lies this much earlier; 7 keeps the weekdays.",
                     default="7", minimum=1, maximum=3660)  # fmt: skip
-KEYS_FILE = Parameter("keys-file", "CSV file", ParameterKind.FILE, "CSV with a header; one key in each row.", required=True)
+KEYS_FILE = Parameter(
+    "keys-file",
+    "CSV file",
+    ParameterKind.FILE,
+    "CSV with a header; one key in each row. Columns are separated by commas, semicolons, tabs or bars.",
+    required=True,
+)
 COLUMN = Parameter("column", "Column", ParameterKind.TEXT, "Column of the CSV that holds the keys; the first one if not given.")
 MATCH = Parameter("match", "Match", ParameterKind.CHOICE, "What the keys are compared with.", default="keys",
                   choices=("keys", "unique-key"))  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,11 @@ from spark_reports.transforms.reconcile import MISSING, ONCE, RECONCILE_COLUMNS,
 from spark_reports.vocabulary import Unit
 
 FIRST = ("keys",)
+DELIMITERS = ",;\t|"
+"""What columns may be separated by: the one that is most often in the heading; none of them is the first."""
+HEADER_BYTES_MAX = 1 << 20
+_SAID = re.compile(f"sep=([{DELIMITERS}])", re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def check(parameters: ReportParameters) -> None:
@@ -37,14 +43,15 @@ def listed_keys(path: Path, column: str) -> pa.Table:
         UsageError: No CSV, no such column, or no key in it.
     """
     try:
-        rows = pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(newlines_in_values=True))
+        read, parse = _dialect(path)
+        rows = pa_csv.read_csv(path, read_options=read, parse_options=parse)
         column = column or rows.column_names[0]
         if column not in rows.column_names:
             raise UsageError(f"{path} has no column {column}. Columns: {', '.join(rows.column_names)}", column=column)
         typed = {column: pa.string()}  # as text, whatever it looks like: 007 is not 7
         options = pa_csv.ConvertOptions(include_columns=[column], column_types=typed)
-        rows = pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(newlines_in_values=True), convert_options=options)
-    except (pa.ArrowInvalid, OSError) as error:
+        rows = pa_csv.read_csv(path, read_options=read, parse_options=parse, convert_options=options)
+    except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path} cannot be read as CSV in UTF-8: {error}", path=str(path)) from error
     keys = pc.utf8_trim_whitespace(rows[column])
     listed = pa.table({"key": keys.cast(pa.string()), "list_row": pa.array(range(1, len(keys) + 1), pa.int64())})
@@ -52,6 +59,17 @@ def listed_keys(path: Path, column: str) -> pa.Table:
     if not listed.num_rows:
         raise UsageError(f"column {column} of {path} holds no key", path=str(path))
     return listed
+
+
+def _dialect(path: Path) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions]:
+    """How a file is to be read: programs separate columns by what their language leaves free; some say so in a first line."""
+    with path.open("rb") as file:
+        header = file.readline(HEADER_BYTES_MAX).decode("utf-8-sig", errors="replace").rstrip("\r\n")
+    said = _SAID.fullmatch(header)
+    bare = _QUOTED.sub("", header)
+    delimiter = said[1] if said else max(DELIMITERS, key=bare.count)
+    read = pa_csv.ReadOptions(skip_rows=1 if said else 0)
+    return read, pa_csv.ParseOptions(newlines_in_values=True, delimiter=delimiter)
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:

@@ -16,6 +16,19 @@ def test_keys_are_text_whatever_they_look_like(keys_file):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "id;name\nk,1;a\nk2;b\n", "id\tname\nk,1\ta\nk2\tb\n", "id|name\nk,1|a\nk2|b\n", "sep=;\nid;name\nk,1;a\nk2;b\n",
+        "\ufeffid;name\r\nk,1;a\r\nk2;b\r\n", '"id";"name, first"\n"k,1";"a"\nk2;b\n', 'id,"a;b;c"\n"k,1",x\nk2,y\n',
+        'id\n"k,1"\nk2\n',
+    ],
+)  # fmt: skip
+def test_columns_are_separated_as_the_heading_says(keys_file, text):
+    keys_file.write_text(text, encoding="utf-8", newline="")
+    assert listed_keys(keys_file, "id").to_pylist() == [{"key": "k,1", "list_row": 1}, {"key": "k2", "list_row": 2}]
+
+
+@pytest.mark.parametrize(
     ("data", "column", "said"),
     [
         (b"id\n1\n", "key", "has no column key. Columns: id"),
@@ -23,6 +36,7 @@ def test_keys_are_text_whatever_they_look_like(keys_file):
         (b"", "", "cannot be read as CSV"),
         (b"id,b\n1\n", "", "cannot be read as CSV"),
         (b"id\n\xff\xfe\n", "", "cannot be read as CSV"),
+        ("id\n1\n".encode("utf-16"), "", "cannot be read as CSV in UTF-8"),
     ],
 )
 def test_a_list_that_is_none_is_refused(keys_file, data, column, said):
