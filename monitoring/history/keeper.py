@@ -331,6 +331,7 @@ class _Session:
         self._judgement = judgement
         self._subscriptions = SubscriptionLog(connection)
         self._told = ""
+        self._writes = recorder.writes
 
     def begin(self, started_ms: int, *, again: bool) -> None:
         """Write down that the run began.
@@ -361,7 +362,9 @@ class _Session:
         except CodecError as error:
             self._tell(error.message)
         else:
-            self._told = ""
+            # Most samples stay in memory, and say nothing of the disk.
+            if self._recorder.writes != self._writes:
+                self._writes, self._told = self._recorder.writes, ""
 
     def tidy(self, now_ms: int) -> bool:
         """Do a piece of upkeep; returns whether there may be more.

@@ -50,6 +50,10 @@ class Recorder:
         self._run_ms = 0
         self._journaled = 0
         self._replaced = ReplacedTime(connection, 0)
+        self.writes = 0
+        """Times that samples came onto the disk."""
+        self._is_torn = False
+        """Whether samples of a run that ended with an error may still be in the journal."""
         self._held: dict[int, tuple[int, bytes]] = {}
         """Values that hold for a subject until its next row: layout and data."""
         self._replay()
@@ -58,7 +62,7 @@ class Recorder:
         """Take in a state; the second one in the same second is left out.
 
         Raises:
-            sqlite3.Error: It cannot be written; the samples of this minute are lost then, and the next one begins anew.
+            sqlite3.Error: It cannot be written; the samples that are in no journal are lost then, and a new run begins.
         """
         slot = state.taken_ms // STEP_MS
         block = self.block
@@ -88,7 +92,8 @@ class Recorder:
             self._held.clear()
 
     def forget(self) -> None:
-        """Drop what is in memory, after an error."""
+        """Drop what is in memory, after an error; what is in the journal becomes rows before the next sample."""
+        self._is_torn = True
         with self.lock:
             self.block = None
         self._run_ms = 0
@@ -97,6 +102,9 @@ class Recorder:
     # ---- one sample ----
 
     def _begin_block(self, slot: int) -> None:
+        if self._is_torn:
+            self._replay()
+            self._is_torn = False
         if not self._run_ms:
             self._run_ms = slot * STEP_MS
             self._replaced = ReplacedTime(self._connection, slot)
@@ -133,6 +141,7 @@ class Recorder:
             self._connection.execute("INSERT OR REPLACE INTO journal VALUES (?, ?)", (first, data))
             self._write_run(block.last)
         self._journaled = block.last
+        self.writes += 1
 
     def _write_run(self, last: int) -> None:
         self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_ms, (last + 1) * STEP_MS))
@@ -154,6 +163,7 @@ class Recorder:
                     if ends:
                         self._replaced.end()
                 self.block = None
+            self.writes += 1
         except BaseException:
             self.forget()
             raise

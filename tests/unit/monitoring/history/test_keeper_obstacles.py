@@ -194,3 +194,20 @@ def test_an_own_mistake_costs_a_gap_and_not_the_run(start, caplog):
     page = keeper.answer(ReadEvents(0, BEGIN_MS + 100_000, kinds=["broker_started"]))
     assert page.text == ["The broker started"]
     assert any(record.levelno == logging.ERROR and "no such bytes" in record.getMessage() for record in caplog.records)
+
+
+def test_a_disk_that_stays_full_is_told_once(start, caplog):
+    keeper = start()
+    keeper.take(sample(0))
+    wait_until(lambda: seconds(keeper) == [0])
+    recorder = keeper._queries._recorder
+
+    def full() -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    recorder._write_journal = full
+    for second in range(1, 31):
+        keeper.take(sample(second))
+    wait_until(keeper._samples.empty)
+    keeper.close()
+    assert len([record for record in caplog.records if "disk is full" in record.getMessage()]) == 1

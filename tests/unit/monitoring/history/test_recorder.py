@@ -145,3 +145,19 @@ def test_a_journal_that_cannot_be_read_costs_only_itself(bench):
     again = Recorder(bench.connection)
     assert again.block is None
     assert bench.line("totals.put_rate", 0, 60)["last"] == list(range(60))
+
+
+def test_a_write_that_fails_leaves_what_is_in_the_journal(bench):
+    bench.record(0, 50, rising)
+    with sqlite3.connect(bench.path, isolation_level=None) as other:
+        bench.connection.execute("PRAGMA busy_timeout=0")
+        other.execute("BEGIN IMMEDIATE")
+        for attempt in range(2):
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                bench.record(50 + 20 * attempt, 70 + 20 * attempt, rising)
+            bench.recorder.forget()
+        other.execute("ROLLBACK")
+    other.close()
+    bench.record(100, 170, rising)
+    assert bench.line("totals.put_rate", 0, 100)["last"] == list(range(50))
+    assert bench.line("totals.put_rate", 100, 200)["last"] == list(range(100, 170))
