@@ -101,7 +101,7 @@ def overview_of(cluster: AttachedCluster) -> dict[str, Any]:
         "topics": _topic_rows(figures),
         "groups": _group_rows(figures),
         "brokers_untold": figures.listed().brokers_untold,
-        "faults": figures.faults() if cluster.link.numbers.names else {"name server": NO_BROKER},
+        "faults": figures.reasons() if cluster.link.numbers.names else {"name server": NO_BROKER},
     }
 
 

@@ -19,6 +19,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
 from broker_core.ipc.schema import WorkerMessage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.attached.figures import NOTHING_COMES
 from broker_core.worker.attached.recording import folder_of, open_recording
 from broker_core.worker.event_loop import on_stop_signals
 from broker_core.worker.history import SAMPLE_MS, FigureFeed, HistoryKeeper, OpenHistory
@@ -113,10 +114,23 @@ async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
 
 async def _record(cluster: AttachedCluster, history: HistoryKeeper, stop: asyncio.Event) -> None:
     feed = FigureFeed(cluster.figures, send=_nowhere, history=history, clock=wall_clock_ms)
+    reasons: dict[str, str] = {}
     while not stop.is_set():
         feed.pass_on(window_reads=False)
+        reasons = _tell_changes(reasons, cluster.figures.reasons())
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), SAMPLE_MS / 2_000)
+
+
+def _tell_changes(before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
+    """Say which parts of the cluster are missing in what is recorded, and which are not any more; returns what is so now."""
+    for part, reason in now.items():
+        # What is missing of a broker that answers in part may be another thing each second.
+        if part not in before or (reason.startswith(NOTHING_COMES) and not before[part].startswith(NOTHING_COMES)):
+            logger.warning("%s: %s", part, reason)
+    for part in before.keys() - now.keys():
+        logger.info("%s answers again as it should", part)
+    return now
 
 
 def _nowhere(_message: WorkerMessage) -> None:

@@ -30,6 +30,16 @@ def is_empty_answer(request_code: int, response: RemotingCommand) -> bool:
         return False
 
 
+def body_fault(request_code: int, response: RemotingCommand) -> str:
+    """What is wrong with the body of a list or a route that is no JSON object; empty where nothing is."""
+    if request_code in _LISTS or request_code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
+        try:
+            parse_object(response.body)
+        except JsonBodyError as error:
+            return error.message
+    return ""
+
+
 def lists_all(request_code: int) -> bool:
     """Whether a request asks for all that a name server knows: one whose list is empty is of no use for anything else."""
     return request_code in _LISTS

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Any, Protocol
 
-from broker_core.client.empty_answers import is_empty_answer, lists_all
+from broker_core.client.empty_answers import body_fault, is_empty_answer, lists_all
 from broker_core.client.names import check_topic
 from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
@@ -26,7 +26,7 @@ from broker_core.remoting.client import ConnectionPool, parse_address
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection, RequestTimeoutError
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, emit
+from broker_core.remoting.json_body import JsonBodyError, MessageQueue, emit
 from broker_core.remoting.signature import Credentials
 from broker_core.remoting.way import Way
 
@@ -206,7 +206,8 @@ class ClientInstance:
             self._ask_last(address)
             raise
         if is_empty_answer(command.code, response):
-            response = await self._fuller_answer(command, address) or response
+            fuller = await self._fuller_answer(command, address)
+            address, response = fuller or (address, response)
         if response.code != ResponseCode.SUCCESS:
             if response.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and command.code in _EVERY_NAME_SERVER_KNOWS:
                 text = (
@@ -214,6 +215,9 @@ class ClientInstance:
                 )
                 raise RemoteError(text, code=response.code, address=address)
             raise answer_error(connection.remote_address, command.code, response)
+        fault = body_fault(command.code, response)
+        if fault:
+            raise JsonBodyError(f"{address} does not answer as a name server does: {fault}")
         return response
 
     # ── routes ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -368,8 +372,8 @@ class ClientInstance:
             return address, connection
         raise NetworkError("; ".join(failures), addresses=";".join(self._name_servers))
 
-    async def _fuller_answer(self, command: RemotingCommand, emptied: str) -> RemotingCommand | None:
-        """The first answer of another name server that knows what is asked for; None where none does in a short time.
+    async def _fuller_answer(self, command: RemotingCommand, emptied: str) -> tuple[str, RemotingCommand] | None:
+        """Another name server that knows what is asked for, and its answer; None where none does in a short time.
 
         One that knows brokers is asked first from then on, by whoever changes something there too; that it knows one topic
         more than the other says nothing about the rest.
@@ -384,7 +388,7 @@ class ClientInstance:
                     continue
                 if lists_all(command.code):
                     self._ask_first(address)
-                return response
+                return address, response
         finally:
             for task in asking:
                 task.cancel()

@@ -74,7 +74,10 @@ class TopicAdmin:
 
     async def _table(self, address: str, code: RequestCode, name: str) -> dict[str, dict[Any, Any]]:
         response = await self._instance.call(address, RemotingCommand(code, {}))
-        table = parse_object(response.body).get(name) or {}
+        try:
+            table = parse_object(response.body).get(name) or {}
+        except JsonBodyError as error:
+            raise JsonBodyError(f"{address} does not answer as a broker does: {error.message}") from error
         if not isinstance(table, dict) or not all(isinstance(row, dict) for row in table.values()):
             raise JsonBodyError(f"{address} answered with a {name} that is none")
         return {str(key): row for key, row in table.items()}

@@ -37,6 +37,7 @@ def test_a_name_server_that_refuses_or_is_none(capsys, answer):
     code = asyncio.run(run())
     found, error = told(capsys)
     assert (found["exit_code"], error) == (code, f"orbit cluster: {found['error']}\n")
+    assert "127.0.0.1:" in error
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -169,7 +169,11 @@ def test_a_watch_ends_in_good_order(cluster, tmp_path):
     waits = falls_silent(cluster.brokers[0], RequestCode.GET_ALL_TOPIC_CONFIG)
     with command("watch", "--ns", cluster.name_server, "--folder", tmp_path / "recorded") as watch:
         watch.until(waits)
+        watch.until(lambda: any("a: no answer: broker a did not answer within 3,000 ms" in line for line in watch.said))
+        cluster.brokers[0].answers.clear()
+        watch.until(lambda: any("a answers again as it should" in line for line in watch.said))
         assert watch.end(signal.SIGTERM) == 0
+    assert sum("a: no answer: " in line for line in watch.said) == 1
 
 
 def test_an_overview_names_what_does_not_answer(cluster):

@@ -114,6 +114,20 @@ class BrokerFigures:
         seconds = max(now_ms - self.no_master_ms, 0) // 1000
         return f"no master for {seconds:,} s: slave {self.place.address} is read, {behind}, and takes no messages or changes"
 
+    @property
+    def reason_without_master(self) -> str:
+        """The same without its figures, which change."""
+        if not self.no_master_ms or self.place is None:
+            return ""
+        return f"no master: slave {self.place.address} is read, and takes no messages or changes"
+
+    @property
+    def reason_unregistered(self) -> str:
+        """As `fault_unregistered`, without for how long."""
+        return (
+            "unknown to the name server: clients do not find it until it registers there again" if self.unregistered_ms else ""
+        )
+
     def fault_unregistered(self, now_ms: int) -> str:
         """What it means that the name server does not know it now; empty while it does."""
         if not self.unregistered_ms:

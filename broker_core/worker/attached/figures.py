@@ -25,6 +25,8 @@ from broker_core.worker.attached.timers import timer_figures
 from broker_core.worker.attached.totals import cluster_totals
 from broker_core.worker.delay_views import delay_columns
 
+NOTHING_COMES = "no answer: "
+"""How the reason of a part begins that does not answer at all."""
 _UNKNOWN = -1
 _NOBODY, _OWNER_UNKNOWN = -1, -2
 _OFFLINE, _MEMBERS_UNREAD = -1, -2
@@ -358,6 +360,15 @@ class ClusterFigures:
     def subscriptions(self) -> Subscriptions:
         """What groups with members want; the same object as long as nothing changes."""
         return self._subscriptions
+
+    def reasons(self) -> dict[str, str]:
+        """As `faults`, without for how long: the same for as long as nothing changes."""
+        found = {"name server": self.name_server_fault} if self.name_server_fault else {}
+        for broker, of in sorted(self.brokers.items()):
+            away = f"{NOTHING_COMES}{of.fault}" if of.is_lost else of.fault
+            places = "" if of.is_lost else ". ".join(filter(None, (of.reason_without_master, of.reason_unregistered)))
+            found |= {broker: ". ".join(filter(None, (places, away)))} if places or away else {}
+        return found
 
     def faults(self) -> dict[str, str]:
         """What does not answer now, or not as it should, and why; empty when all is well."""

@@ -25,6 +25,8 @@ from broker_core.worker.attached.settings import WatchSettings
 
 _T = TypeVar("_T")
 
+ASKED_AGAIN = "; it is asked again until it does"
+"""What is told of a broker that does not answer while it is watched."""
 V5 = 413
 """Ordinal of the first release 5.0.0 (Source: spec remoting §1.9)."""
 
@@ -197,7 +199,7 @@ class ClusterLink(AdminClient):
             async with asyncio.timeout(timeout_ms / 1000):
                 return await ask()
         except TimeoutError as error:
-            text = f"broker {broker} did not answer within {timeout_ms:,} ms; it is asked again until it does"
+            text = f"broker {broker} did not answer within {timeout_ms:,} ms{ASKED_AGAIN}"
             raise NetworkError(text, address=self.address_of(broker)) from error
 
     def budget_of(self, broker: str) -> Budget:

@@ -48,7 +48,7 @@ from broker_core.worker.attached.answers import (
     whole_number,
 )
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.link import ASKED_AGAIN, ClusterLink, refused_as
 
 logger = logging.getLogger(__name__)
 
@@ -292,7 +292,7 @@ class BrokerRounds:
             await self._some_members(len(self._groups()))
             self._figures.answered(self._name, self._fault())
         except NetworkError as error:
-            self._figures.lost(self._name, error.message)
+            self._figures.lost(self._name, error.message.removesuffix(ASKED_AGAIN))
 
     async def greet(self) -> None:
         """Ask for its own figures and the names of what it has, which the first round then leaves out."""

@@ -1,6 +1,6 @@
 import pytest
 
-from broker_core.client.empty_answers import is_empty_answer, lists_all
+from broker_core.client.empty_answers import body_fault, is_empty_answer, lists_all
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 
@@ -26,6 +26,13 @@ ROUTE, DELETE = RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.DELETE_TOPIC_IN_
 )
 def test_a_name_server_that_knows_nothing_says_so_in_three_ways(asked, code, body, is_empty):
     assert is_empty_answer(asked, RemotingCommand(asked).reply(code, body=body)) is is_empty
+
+
+def test_bodies_of_lists_and_routes_are_json():
+    answers = [RemotingCommand(code).reply(body=b"<html>") for code in (BROKERS, TOPICS, ROUTE, DELETE)]
+    faults = [body_fault(code, one) for code, one in zip((BROKERS, TOPICS, ROUTE, DELETE), answers, strict=True)]
+    assert ["is not JSON" in fault for fault in faults] == [True, True, True, False]
+    assert body_fault(BROKERS, RemotingCommand(BROKERS).reply(body=b"{}")) == ""
 
 
 def test_a_route_does_not_list_all():
