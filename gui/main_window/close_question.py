@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.operations.tasks import Task
 from gui.text import count_text, tr
 from gui.widgets.basic import label, row
+from gui.widgets.fitted_dialog import FittedDialog
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
@@ -35,7 +36,7 @@ def _clients(state: ClusterState) -> int:
     return int(sum(count for count in counted if count > 0))
 
 
-class LossQuestion(QDialog):
+class LossQuestion(FittedDialog):
     """Says what would be lost; the default is to leave all as it is."""
 
     def __init__(self, title: str, question: str, lost: Sequence[str], parent: QWidget, *, keep: str, go: str) -> None:
@@ -54,9 +55,7 @@ class LossQuestion(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setModal(True)
         self.lost = tuple(lost)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(10)
+        lines = self.lay_out(spacing=10)
         lines.addWidget(label(question, "card-title"))
         for text in lost:
             lines.addWidget(label(text, wrap=True))
@@ -69,7 +68,7 @@ class LossQuestion(QDialog):
         self.go.clicked.connect(lambda _checked=False: self.accept())
         lines.addSpacing(6)
         self.buttons = row(1, self.stay, self.go)
-        lines.addLayout(self.buttons)
+        self.set_foot(self.buttons)
         self.setMinimumWidth(460)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import shiboken6
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from gui.broker_words import broker_text
 from gui.connections import Cluster, changed_to, settled
@@ -19,12 +19,13 @@ from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.fitted_dialog import FittedDialog
 
 WIDTH = 640
 HOPS_HEIGHT = 172
 
 
-class ConnectDialog(QDialog):
+class ConnectDialog(FittedDialog):
     """Asks for a connection, which is only looked at unless the user wants otherwise.
 
     Args:
@@ -41,6 +42,7 @@ class ConnectDialog(QDialog):
     """
 
     chosen = Signal(object)
+    SHRINKS = True
 
     def __init__(
         self,
@@ -101,33 +103,12 @@ class ConnectDialog(QDialog):
         self.probe.cancel()
         super().done(result)
 
-    def event(self, event: QEvent) -> bool:
-        taken = super().event(event)
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
-            self._fit()
-        return taken
-
-    def _fit(self) -> None:
-        """Give all parts their room: Qt counts a wrapped text as one line, and stops at two thirds of the screen."""
-        lines = self.layout()
-        if lines is None:
-            return
-        least = lines.totalMinimumSize()
-        width = max(self.width(), least.width())
-        height = lines.totalHeightForWidth(width) if lines.hasHeightForWidth() else least.height()
-        if height != self.minimumHeight():
-            self.setMinimumSize(least.width(), height)
-            self.resize(width, height)
-
     def _build(self) -> None:
-        lines = QVBoxLayout(self)
-        lines.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self.fields.setMinimumWidth(WIDTH)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
-        for part in (self.heading, self.fields, self.place, self.hop_grid, self.hop_fault, self.fault):
+        lines = self.lay_out()
+        for part in (self.heading, self.fields, self.place, self.hop_grid, self.hop_fault):
             lines.addWidget(part)
-        lines.addLayout(row(self.test, self.beside, 1, self.cancel, self.go))
+        self.set_foot(self.fault, row(self.test, self.beside, 1, self.cancel, self.go))
 
     # ---- where secrets are ---------------------------------------------------------------------------------------------
 

@@ -14,13 +14,11 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QFileDialog,
     QFormLayout,
     QLineEdit,
     QPushButton,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 from shiboken6 import isValid
@@ -36,6 +34,7 @@ from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import name_count
 
 WIDTH = 760
@@ -54,7 +53,7 @@ _SPANS = (
 )
 
 
-class CopyDialog(QDialog):
+class CopyDialog(FittedDialog):
     """Closing it while it runs stops it; its receipt stays, and it can go on later, also after a restart.
 
     Args:
@@ -203,16 +202,14 @@ class CopyDialog(QDialog):
         self.since.setPlaceholderText(tr("from, such as 2026-11-20 10:00 or -2h"))
         self.until.setPlaceholderText(tr("until"))
         self.go.setProperty("role", "primary")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(label(_effect(), "secondary", wrap=True))
         lines.addLayout(self._form())
         lines.addWidget(self.fault)
         lines.addWidget(self.view)
         lines.addLayout(row(self.last_button, self.resume_button, self.receipt_button, 1))
-        lines.addLayout(row(1, self.close_button, self.pause_button, self.preview_button, self.go))
+        self.set_foot(row(1, self.close_button, self.pause_button, self.preview_button, self.go))
         theme.dress(self)
 
     @staticmethod

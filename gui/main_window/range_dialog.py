@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QDateTime, Qt, QTimeZone
-from PySide6.QtWidgets import QDateTimeEdit, QDialog, QFormLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDateTimeEdit, QFormLayout, QPushButton, QWidget
 
 from gui.text import TimeZoneChoice, tr
 from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
 from gui.widgets.basic import label, row
+from gui.widgets.fitted_dialog import FittedDialog
 
 SHOWN_FORMAT = "yyyy-MM-dd HH:mm:ss"
 
 
-class RangeDialog(QDialog):
+class RangeDialog(FittedDialog):
     """Two moments in the zone of the window, and why they cannot be shown if they cannot."""
 
     def __init__(self, choice: TimeRangeChoice, times: TimeZoneChoice, parent: QWidget) -> None:
@@ -34,12 +35,9 @@ class RangeDialog(QDialog):
             field.setAccessibleName(name)
             field.dateTimeChanged.connect(lambda _moment: self._check())
             form.addRow(label(name, "secondary"), field)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(10)
+        lines = self.lay_out(spacing=10)
         lines.addLayout(form)
-        lines.addWidget(self.fault)
-        lines.addLayout(row(1, cancel, self.go))
+        self.set_foot(self.fault, row(1, cancel, self.go))
         cancel.clicked.connect(lambda _checked=False: self.reject())
         self.go.clicked.connect(lambda _checked=False: self._show_range())
         self.setMinimumWidth(340)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShowEvent
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gui.main_window.page_keys import PAGE_KEYS
 from gui.operations.actions import Action
 from gui.text import tr
 from gui.views.registry import PAGES
 from gui.widgets.basic import label
+from gui.widgets.fitted_dialog import FittedDialog
 
 COLUMNS_MAX = 4
 _PAGES = {entry.title for entry in PAGES}
@@ -20,7 +21,7 @@ Keys = list[tuple[str, str]]
 """What is done, in the language of the window, and the key that does it."""
 
 
-class ShortcutSheet(QDialog):
+class ShortcutSheet(FittedDialog):
     """Lists keys and what they do."""
 
     def __init__(self, actions: Sequence[Action], parent: QWidget) -> None:
@@ -54,10 +55,11 @@ class ShortcutSheet(QDialog):
         lines.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
 
     def showEvent(self, event: QShowEvent) -> None:
-        # Only now are the fonts of the style sheet known.
+        # Only now are the fonts of the style sheet known, and what was counted with others is to be forgotten.
         for widget in self._sheet.findChildren(QWidget):
             widget.ensurePolished()
-        wanted, room = self._sheet.sizeHint(), self._window.size()
+            widget.updateGeometry()
+        wanted, room = self._sheet.sizeHint(), self._window.size().boundedTo(self.room)
         self._area.setMinimumSize(min(wanted.width() + 20, room.width() - 80), min(wanted.height(), room.height() - 180))
         self.adjustSize()
         super().showEvent(event)

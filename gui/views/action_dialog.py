@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import Ability, OrbitError
 from gui.broker_words import reasons_text
@@ -22,6 +21,7 @@ from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import label, row
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import production_name
@@ -72,7 +72,7 @@ def cannot_reason(source: ClusterSource, ability: Ability) -> str:
     return reasons_text(state.catalog.cannot.get(ability, "")) if state is not None else ""
 
 
-class ActionDialog(QDialog):
+class ActionDialog(FittedDialog):
     """Enter cancels until the word is typed. While the broker works on it the dialog stays: every action is answered or fails.
 
     Signals:
@@ -123,14 +123,6 @@ class ActionDialog(QDialog):
         is_typed = (self.typed.text().strip(), self.cluster_typed.text().strip()) == (self._plan.typed, self.production)
         return is_typed and not is_held_back
 
-    def showEvent(self, event: QShowEvent) -> None:
-        # Only now is it known how wide wrapped words are: what was foreseen for them otherwise lies below the facts.
-        lines = self.layout()
-        if lines is not None and lines.hasHeightForWidth():
-            lines.activate()
-            self.resize(self.width(), lines.totalHeightForWidth(self.width()))
-        super().showEvent(event)
-
     def reject(self) -> None:
         """Close without doing anything; not while it is being done."""
         if not self._query.waiting:
@@ -138,9 +130,7 @@ class ActionDialog(QDialog):
 
     def _build(self, theme: ThemeManager) -> None:
         plan = self._plan
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(plan.title, "card-title", wrap=True))
         if plan.facts:
             facts = KeyValueList()
@@ -160,8 +150,7 @@ class ActionDialog(QDialog):
                 if word:
                     lines.addWidget(label(field.accessibleName(), "secondary", wrap=True))
                     lines.addWidget(field)
-        lines.addWidget(self.error)
-        lines.addLayout(row(1, self.cancel, self.go))
+        self.set_foot(self.error, row(1, self.cancel, self.go))
 
     def _check(self) -> None:
         is_ready = self.is_ready

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.plots.chart_series import ChartSeries, Floats
@@ -16,6 +16,7 @@ from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.fitted_dialog import FittedDialog
 
 WIDTH, HEIGHT = 640, 520
 VALUE_WIDTH = 120
@@ -45,7 +46,7 @@ def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
     return [ChartRow(at_s, tuple(values)) for at_s, *values in reversed(list(rows))]
 
 
-class ChartTable(QDialog):
+class ChartTable(FittedDialog):
     """The figures as they were when it was opened, or when they were last read again."""
 
     def __init__(self, chart: TimeChart, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.connection_secrets import SERVICE, SecretStore
@@ -15,6 +16,8 @@ from gui.main_window.secret_file import SecretFile
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
 from gui.views.settings.connection_doctor import ConnectionDoctor
+from gui.widgets import fitted_dialog
+from gui.widgets.fitted_dialog import FieldsRoom
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource
 from tests.support.key_stores import LockedKeyStore, MemoryKeyStore
@@ -79,7 +82,8 @@ def test_the_way_is_tried_before_anything_is_kept(open_dialog, children, qtbot, 
     assert not (tmp_path / "secrets.json").exists()
 
 
-def test_no_part_lies_over_another_while_the_way_is_tried(open_dialog, children, qtbot):
+def test_no_part_lies_over_another_while_the_way_is_tried(open_dialog, children, qtbot, monkeypatch):
+    monkeypatch.setattr(fitted_dialog, "screen_room", lambda _dialog: QSize(1_920, 1_020))
     dialog = open_dialog(address="h:9876", ssh="bastion:22", ssh_known_hosts="/home/ann/.ssh/known_hosts")
     for control, text in ((dialog.fields.tabs, "Way"), (dialog.fields.way, "SSH tunnel")):
         next(button for button in control.findChildren(QPushButton) if button.text() == text).click()
@@ -89,7 +93,7 @@ def test_no_part_lies_over_another_while_the_way_is_tried(open_dialog, children,
         hop(children[0], name, took_ms=3.0)
     long = "cannot connect to 172.17.0.3:10911 (timed out)"
     hop(children[0], "Broker port", fault=long, advice="Check that the port is open there. " * 4)
-    qtbot.waitUntil(lambda: dialog.height() == dialog.layout().totalHeightForWidth(dialog.width()), timeout=WAIT_MS)
+    bar, told = dialog.findChild(FieldsRoom).verticalScrollBar(), dialog.hop_fault
     fields = dialog.fields
 
     def bottom(part):
@@ -97,8 +101,13 @@ def test_no_part_lies_over_another_while_the_way_is_tried(open_dialog, children,
 
     column = [fields.ssh, fields.ssh_key, fields.ssh_known_hosts, fields.production, fields.read_only, dialog.place]
     column += [dialog.hop_grid, dialog.hop_fault, dialog.go]
-    tops = [part.mapTo(dialog, part.rect().topLeft()).y() for part in column]
-    assert all(bottom(above) < top for above, top in zip(column, tops[1:], strict=False))
+
+    def has_room():
+        tops = [part.mapTo(dialog, part.rect().topLeft()).y() for part in column]
+        is_in_order = all(bottom(above) < top for above, top in zip(column, tops[1:], strict=False))
+        return is_in_order and bar.maximum() == 0 and told.height() >= told.heightForWidth(told.width())
+
+    qtbot.waitUntil(has_room, timeout=WAIT_MS)
     tried = dialog.height()
     fields.address.setText("h:9877")
     qtbot.waitUntil(lambda: dialog.height() < tried, timeout=WAIT_MS)

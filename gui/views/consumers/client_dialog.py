@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import MemberRow
@@ -18,6 +18,7 @@ from gui.widgets.basic import label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
@@ -43,7 +44,7 @@ def held_columns(times: TimeZoneChoice) -> list[Column[HeldQueue]]:
     ]  # fmt: skip
 
 
-class ClientDialog(QDialog):
+class ClientDialog(FittedDialog):
     """Asks the client when it opens and on Refresh; the client answers through the broker."""
 
     def __init__(self, context: PageContext, group: str, member: MemberRow, parent: QWidget | None = None) -> None:
@@ -94,15 +95,13 @@ class ClientDialog(QDialog):
             button.setAutoDefault(False)
         self.refresh_button.clicked.connect(self.refresh)
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(20, 18, 20, 16)
-        outer.setSpacing(10)
+        outer = self.lay_out(spacing=10)
         outer.addWidget(label(member.client_id, "card-title"))
         outer.addWidget(self.progress)
         outer.addWidget(self.facts)
         outer.addWidget(self.fault)
         outer.addWidget(self.tabs, 1)
-        outer.addLayout(row(self.copy_button, self.refresh_button, 1, close))
+        self.set_foot(row(self.copy_button, self.refresh_button, 1, close))
         self.facts.set_pairs([(tr("Address"), member.address), (tr("Client"), f"{member.language} {member.version}")])
 
     def _take(self, answer: BrokerAnswer) -> None:

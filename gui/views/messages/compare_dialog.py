@@ -11,12 +11,10 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QComboBox,
-    QDialog,
     QHeaderView,
     QLineEdit,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,6 +31,7 @@ from gui.theme.tokens import mix
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.containers import Parts
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
@@ -42,7 +41,7 @@ TINT_PERCENT = 16
 Compared = tuple[list[ComparedRow], list[ComparedRow], list[ComparedLine], str]
 
 
-class CompareDialog(QDialog):
+class CompareDialog(FittedDialog):
     """Compares a message with another one.
 
     Signals:
@@ -121,9 +120,7 @@ class CompareDialog(QDialog):
             self.other.addItem(name, physical_offset)
         self.other.setCurrentIndex(-1)
         self.error.set("")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(10)
+        lines = self.lay_out(spacing=10)
         head = row(label(self._name(self._left), "strong"), label(tr("with"), "caption"), self.other, self.only_differences)
         head.setStretch(2, 1)
         lines.addLayout(head)

@@ -9,8 +9,8 @@ from broker_core.api import MessageDetail
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.composing import Composing
-from gui.views.messages.fields_room import GrowingDialog
 from gui.widgets.basic import label, row
+from gui.widgets.fitted_dialog import FittedDialog
 from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
@@ -18,7 +18,7 @@ from monitoring.state import ClusterState
 FORM_WIDTH = 620
 
 
-class ComposeDialog(Composing, GrowingDialog):
+class ComposeDialog(Composing, FittedDialog):
     """Asks for a message and sends it; stays open with the receipt so that more can be sent.
 
     Signals: those of `Composing`.
@@ -52,7 +52,7 @@ class ComposeDialog(Composing, GrowingDialog):
             settings: Where the history of what was sent is kept; None: there is none.
             parent: Qt's owner.
         """
-        GrowingDialog.__init__(self, parent)
+        FittedDialog.__init__(self, parent)
         self.setWindowTitle(tr("Send message") if resent is None else tr("Resend message"))
         self._prepare(source, theme, state, topic=topic, resent=resent, mask=mask, settings=settings, asked_for=parent)
         self.fields.setMinimumWidth(FORM_WIDTH)
@@ -65,7 +65,7 @@ class ComposeDialog(Composing, GrowingDialog):
         self._cancel_clicked()
 
     def _close_unsent(self) -> None:
-        GrowingDialog.reject(self)
+        FittedDialog.reject(self)
 
     def _build(self) -> None:
         lines = QVBoxLayout(self)

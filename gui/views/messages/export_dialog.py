@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
 from gui.broker_words import broker_text
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
@@ -14,6 +14,7 @@ from gui.views.messages.job_view import JobView
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
 
 FORMATS = (("jsonl", "JSON Lines"), ("csv", "CSV"), ("parquet", "Parquet"))
@@ -21,7 +22,7 @@ WIDTH = 600
 FILTER_HEIGHT = 48
 
 
-class ExportDialog(QDialog):
+class ExportDialog(FittedDialog):
     """Closing it gives a running export up; nothing is left of its file then."""
 
     def __init__(
@@ -83,9 +84,7 @@ class ExportDialog(QDialog):
         known = self._chosen.count >= 0
         count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
         words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(label(f"{count} {words}".strip(), "secondary", wrap=True))
         lines.addWidget(self.filter)
@@ -93,8 +92,7 @@ class ExportDialog(QDialog):
         if self._book.masks:
             lines.addWidget(self.originals)
             lines.addWidget(label(self._mask_words(), "caption", wrap=True))
-        lines.addWidget(self.view)
-        lines.addLayout(row(self.show_button, 1, self.close_button, self.go))
+        self.set_foot(self.view, row(self.show_button, 1, self.close_button, self.go))
 
     def _mask_words(self) -> str:
         if self._book.fault:

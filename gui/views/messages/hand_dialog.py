@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QSizePolicy, QWidget
 
 from broker_core.api import (
     AskBroker,
@@ -30,6 +30,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
@@ -59,7 +60,7 @@ REJECTIONS = {
 }
 
 
-class HandDialog(QDialog):
+class HandDialog(FittedDialog):
     """Stays open with the result, so that the message can be given again or to another one."""
 
     def __init__(
@@ -113,9 +114,7 @@ class HandDialog(QDialog):
         form.addRow(label(tr("Group"), "secondary"), self.group)
         form.addRow(label(tr("Consumer"), "secondary"), self.client)
         effect = tr("Its listener runs once with each stored message. No offset moves, and nothing is stored.")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addLayout(form)
         lines.addWidget(label(effect, "secondary", wrap=True))
@@ -125,7 +124,7 @@ class HandDialog(QDialog):
         lines.addWidget(self.production)
         self.production.changed.connect(self._check)
         lines.addStretch(1)
-        lines.addLayout(row(1, self._close, self.go))
+        self.set_foot(row(1, self._close, self.go))
         self._close.clicked.connect(self.reject)
         self.go.setAutoDefault(False)
 

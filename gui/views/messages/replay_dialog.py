@@ -7,13 +7,11 @@ from pathlib import Path
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QDoubleSpinBox,
     QFileDialog,
     QFormLayout,
     QLineEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,6 +30,7 @@ from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.production_bar import production_name
 
@@ -47,7 +46,7 @@ _SPEEDS = (
 )
 
 
-class ReplayDialog(QDialog):
+class ReplayDialog(FittedDialog):
     """Closing it while it runs stops it; its journal stays, and it can go on later, also after a restart."""
 
     def __init__(
@@ -176,9 +175,7 @@ class ReplayDialog(QDialog):
         )  # fmt: skip
         for widget, name in named:
             widget.setAccessibleName(tr(name))
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(label(self._effect(), "secondary", wrap=True))
         lines.addWidget(self.filter)
@@ -187,7 +184,7 @@ class ReplayDialog(QDialog):
         lines.addWidget(self.cluster_typed)
         lines.addWidget(self.view)
         lines.addLayout(row(self.file_button, self.resume_button, self.folder_button, 1))
-        lines.addLayout(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
+        self.set_foot(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
 
     def _form(self) -> QFormLayout:
         form = QFormLayout()

@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QFileDialog,
     QFormLayout,
     QFrame,
@@ -18,7 +17,6 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -31,6 +29,7 @@ from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.masking import MaskRules
@@ -45,7 +44,7 @@ _READING_NAMES = {
 }  # fmt: skip
 
 
-class RulesDialog(QDialog):
+class RulesDialog(FittedDialog):
     """Edits a copy of the rules; the first one that fits a topic counts. It closes when they are saved."""
 
     def __init__(self, book: DecoderBook, theme: ThemeManager, topic: str = "", parent: QWidget | None = None) -> None:
@@ -123,16 +122,13 @@ class RulesDialog(QDialog):
         sides = row(spacing=16)
         sides.addLayout(left)
         sides.addWidget(self.form, 1)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         hint = tr(
             "The first rule whose pattern fits a topic counts. What is masked is hidden in the message and in its copies."
         )
         lines.addWidget(label(hint, "secondary", wrap=True))
         lines.addLayout(sides, 1)
-        lines.addWidget(self.error)
-        lines.addLayout(row(1, cancel, self.save_button))
+        self.set_foot(self.error, row(1, cancel, self.save_button))
 
     def _connect(self) -> None:
         self.list.currentRowChanged.connect(self._show_rule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QComboBox, QDialog, QPushButton, QTimeEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QTimeEdit, QVBoxLayout, QWidget
 
 from gui.models.reports import ReportOrder
 from gui.models.schedules import DAYS, Schedule
@@ -11,13 +11,14 @@ from gui.operations.report_schedules import ReportSchedules
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
+from gui.widgets.fitted_dialog import FittedDialog
 from spark_reports.catalog import CLUSTER, reports
 
 WIDTH = 460
 FIRST_TIME = QTime(8, 30)
 
 
-class ScheduleDialog(QDialog):
+class ScheduleDialog(FittedDialog):
     """Schedules of all reports; the one in the form can be added."""
 
     def __init__(
@@ -40,9 +41,7 @@ class ScheduleDialog(QDialog):
         self.close_button.clicked.connect(self.reject)
         self._list = QVBoxLayout()
         self._list.setSpacing(2)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         if order is not None:
             lines.addWidget(label(tr(order.spec.title), "card-title"))
             lines.addWidget(label(tr("As the form asks for it now. It runs while Orbit is open."), "secondary", wrap=True))
@@ -50,7 +49,7 @@ class ScheduleDialog(QDialog):
             lines.addWidget(Line())
         lines.addLayout(self._list)
         lines.addStretch(1)
-        lines.addLayout(row(1, self.close_button))
+        self.set_foot(row(1, self.close_button))
         schedules.changed.connect(self._fill)
         self._fill()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
 from gui.error_words import error_text
@@ -17,13 +17,14 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.fitted_dialog import FittedDialog
 
 RULES_MAX = 8
 WIDTH = 560
 MARK_NAMES = {State.WARNING: "Amber", State.CRITICAL: "Red", State.HEALTHY: "Green", State.INFO: "Blue"}
 
 
-class RulesDialog(QDialog):
+class RulesDialog(FittedDialog):
     """The first rule that a message passes marks it. Whether a rule can be read is for the broker process to say.
 
     Signals:
@@ -69,15 +70,12 @@ class RulesDialog(QDialog):
         self.error.hide()
         self.use_button.setProperty("role", "primary")
         self._lines.setSpacing(6)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(label(effect, "secondary", wrap=True))
         lines.addLayout(self._lines)
         lines.addLayout(row(self.add_button, 1))
-        lines.addWidget(self.error)
-        lines.addLayout(row(1, self._cancel, self.use_button))
+        self.set_foot(self.error, row(1, self._cancel, self.use_button))
         self._cancel.clicked.connect(self.reject)
         self.use_button.clicked.connect(lambda: self.wanted.emit(self.rules()))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
 from broker_core.api import BrokerAnswer, CancelledByUserError, JsonBodyError, OrbitError, UsageError
 from gui.error_words import error_line, error_text
@@ -27,6 +27,7 @@ from gui.views.page import PageContext
 from gui.views.topics.import_columns import differences, import_columns
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
@@ -36,7 +37,7 @@ from monitoring.admin.topics import TopicSettings, ask_all_settings, change_sett
 WIDTH, HEIGHT = 860, 560
 
 
-class ImportTopicsDialog(QDialog):
+class ImportTopicsDialog(FittedDialog):
     """Nothing is changed before its button is pressed. While it works, closing it stops it.
 
     Args:
@@ -141,9 +142,7 @@ class ImportTopicsDialog(QDialog):
         self.go.setProperty("role", "primary")
         self.go.setAutoDefault(False)
         self.grid.set_empty(tr("Choose a file to see what it would change."))
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
+        lines = self.lay_out()
         lines.addWidget(label(self.windowTitle(), "card-title"))
         words = tr(
             "JSON as brokers keep it in config/topics.json, or a list of such topics; or CSV with the same names in its first "
@@ -158,7 +157,7 @@ class ImportTopicsDialog(QDialog):
         lines.addWidget(self.progress)
         lines.addLayout(row(self.changes, 1, self.counts))
         lines.addWidget(self.production)
-        lines.addLayout(row(self.receipt_button, 1, self.close_button, self.go))
+        self.set_foot(row(self.receipt_button, 1, self.close_button, self.go))
 
     def _connect(self) -> None:
         self.changes.toggled.connect(lambda _on: self._plan())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QPushButton, QSpinBox, QWidget
 
 from broker_core.api import CreateTopic, Done, OrbitError
 from gui.error_words import error_text
@@ -15,6 +15,7 @@ from gui.text import tr
 from gui.theme.style import repolish, set_role
 from gui.views.action_dialog import read_only_reason
 from gui.widgets.basic import label, row
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.production_bar import ProductionField
 from monitoring.sources.base import ClusterSource
@@ -33,7 +34,7 @@ NAME_FAULTS = {
 """English words of `topic_name_fault`."""
 
 
-class NewTopicDialog(QDialog):
+class NewTopicDialog(FittedDialog):
     """Asks for a topic and makes it. The window stays usable while the broker answers.
 
     Signals:
@@ -52,7 +53,7 @@ class NewTopicDialog(QDialog):
         self.setMinimumWidth(460)
         self.name = QLineEdit()
         self.name.setAccessibleName(tr("Name"))
-        self.rule = label(role="caption", wrap=True)
+        self.rule = label(role="caption")
         self.write_queues = _queue_count()
         self.read_queues = _queue_count()
         self.write_queues.valueChanged.connect(self.read_queues.setValue)
@@ -95,14 +96,11 @@ class NewTopicDialog(QDialog):
         ):
             field.setAccessibleName(name)
             form.addRow(label(name, "secondary"), field)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(14)
+        lines = self.lay_out(spacing=14)
         lines.addWidget(label(tr("New topic"), "card-title"))
         lines.addLayout(form)
         lines.addWidget(self.production)
-        lines.addWidget(self.error)
-        lines.addLayout(row(1, cancel, self.create_button))
+        self.set_foot(self.error, row(1, cancel, self.create_button))
 
     def _check(self) -> None:
         fault = self.fault
