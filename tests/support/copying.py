@@ -47,11 +47,15 @@ class Pair:
         return CopyOrder(**{"source": self.source, "target": self.target, "topics": topics, **more})
 
     async def fill(self, topic: str, count: int, *, queues: int = 2, **properties: str) -> None:
-        """Send numbered messages in turn to the queues of a new topic of the source, each born in a second of its own."""
+        """Send numbered messages in turn to the queues of a new topic of the source, each born in a second of its own.
+
+        Each is stored in a millisecond of its own, too.
+        """
         await self.admins[0].create_topic(topic, queues=queues)
         for number in range(count):
             values = {"UNIQ_KEY": f"U{number}", "KEYS": f"k{number}", "TAGS": "a", **properties}
             await self.send(topic, number % queues, b"%d" % number, values, born_ms=1_000 * number + 1)
+            await asyncio.sleep(0.002)
 
     async def send(
         self, topic: str, queue: int, body: bytes, properties: dict[str, str], *, born_ms: int = 1, flag: int = 0
