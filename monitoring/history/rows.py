@@ -73,6 +73,8 @@ class RowReader:
         self._connection = connection
         self.layouts = layouts
         self.runs = runs
+        self.damaged = 0
+        """Rows that could not be unpacked; where they are, nothing is known."""
 
     def points(self, tier: Tier, subject: int, from_ms: int, to_ms: int, figures: list[str]) -> Points:
         """Points of a subject within ``[from_ms, to_ms)``. Figures that were not recorded then are NaN."""
@@ -81,8 +83,12 @@ class RowReader:
         times, values = [np.zeros(0, np.int64)], [np.zeros((0, 3, len(figures)))]
         for index, (start, held, layout, data) in enumerate(rows):
             following = rows[index + 1][0] if index + 1 < len(rows) else end
-            have = self.layouts[layout]
-            slots, found = self._hold(tier, start, data) if held else _whole(tier, start, data, len(have))
+            have = self.layouts.get(layout, [])
+            try:
+                slots, found = self._hold(tier, start, data, len(have)) if held else _whole(tier, start, data, len(have))
+            except ValueError:
+                self.damaged += 1
+                continue
             part = slice(*np.searchsorted(slots, (first, following)))
             times.append(slots[part] * tier.step_ms)
             values.append(_chosen(found[part], have, figures))
@@ -91,9 +97,11 @@ class RowReader:
         picked = all_values[inside]
         return Points(all_times[inside], picked[:, 0], picked[:, 1], picked[:, 2])
 
-    def _hold(self, tier: Tier, start: int, data: bytes) -> tuple[Ints, Floats]:
+    def _hold(self, tier: Tier, start: int, data: bytes, figures: int) -> tuple[Ints, Floats]:
         """Slots of a row whose values hold to the end of the run, and its values [n, 3, figures]."""
         value = np.frombuffer(data, "<f8")
+        if not figures or len(value) != figures:
+            raise ValueError(f"a row of the history has {len(value)} numbers for {figures} figures")
         # A coarse slot may begin a little before the run does.
         run_end_ms = self.runs.end_of((start + 1) * tier.step_ms - 1)
         slots = np.arange(start, -(-run_end_ms // tier.step_ms), dtype=np.int64)

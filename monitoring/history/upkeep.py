@@ -162,6 +162,8 @@ class Upkeep:
         for subject in subjects:
             made += self._coarser(reader, (source, target), subject, begin_ms)
             self._pace()
+        if reader.damaged:
+            logger.warning("the history has %d rows that cannot be unpacked: there are gaps in their place", reader.damaged)
         with transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", made)
 
@@ -178,7 +180,9 @@ class Upkeep:
         if all(held for _start, held, _layout, _data in rows):
             return [(target.number, subject, start // ratio, 1, layout, data) for start, _held, layout, data in rows]
         start, held, layout, data = rows[-1]
-        figures = reader.layouts[layout]
+        figures = reader.layouts.get(layout, [])
+        if not figures:
+            return []
         points = reader.points(source, subject, begin_ms, end_ms, figures)
         matrix = summed_up(points, begin_ms, target, len(figures))
         self._fill_in(matrix, target, subject, begin_ms, layout)
@@ -191,8 +195,13 @@ class Upkeep:
         """Keep what a row has that is made again: what it was made from may be dropped in part, after the clock went back."""
         query = "SELECT data FROM points WHERE tier=? AND subject=? AND start=? AND held=0 AND layout=?"
         row = self._connection.execute(query, (target.number, subject, begin_ms // target.step_ms, layout)).fetchone()
-        if row is not None:
+        if row is None:
+            return
+        try:
             before = decode(row[0], matrix.shape[1])
+        except ValueError:
+            return
+        if before.shape == matrix.shape:
             np.copyto(matrix, before, where=np.isnan(matrix))
 
     # ---- what is too old or too much ----

@@ -131,3 +131,19 @@ def test_slots_without_a_point_stay_empty():
     matrix = summed_up(Points(times, values, values, values), BEGIN_MS, TIERS[1], 1)
     assert matrix[:3].ravel() == pytest.approx([1, 4, 4] + [np.nan] * 6, nan_ok=True)
     assert np.isnan(matrix[3:]).all()
+
+
+@pytest.mark.parametrize("torn", [{"data": b"\x78\x9c torn"}, {"data": b""}, {"layout": 99}, {"held": 1}])
+def test_a_row_that_is_torn_is_a_gap_and_stops_nothing(bench, torn, caplog):
+    bench.record(0, HOUR + 70, saw)
+    for name, value in torn.items():
+        bench.connection.execute(f"UPDATE points SET {name}=? WHERE start=?", (value, BEGIN_MS // 1_000 + 600))
+    bench.upkeep(HOUR + 80)
+    assert rolled_until_ms(bench.connection, 1) == BEGIN_MS + HOUR * 1_000
+    assert "cannot be unpacked" in caplog.text
+    line = bench.line("topic:orders.put_rate", 0, HOUR, points=3_600)
+    assert [at for at, last in zip(line["at"], line["last"], strict=True) if np.isnan(last)] == [600]
+    line = bench.line("topic:orders.put_rate", 0, HOUR, points=360)
+    assert [at for at, last in zip(line["at"], line["last"], strict=True) if not np.isnan(last)] == [
+        at for at in range(0, HOUR, 10) if not 600 <= at < 660
+    ]
