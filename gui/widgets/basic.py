@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QFontMetrics,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from gui.text import tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon, icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -24,6 +37,10 @@ else:
 _Box = TypeVar("_Box", bound=QBoxLayout)
 
 ICON_ROOM = 3
+_LONG_WORD = re.compile(r"[!-~]{41,}")
+"""A word that may be wider than a column of text; Chinese is broken at each sign anyway."""
+_BREAK = "\u200b"
+"""A place where a line may end: takes no room."""
 
 _ROLE_FONTS: dict[str, tuple[int, QFont.Weight]] = {
     "page-title": (Size.PAGE_TITLE, QFont.Weight.DemiBold),
@@ -38,15 +55,55 @@ _ROLE_FONTS: dict[str, tuple[int, QFont.Weight]] = {
 
 def label(text: str = "", role: str = "", *, selectable: bool = False, wrap: bool = False) -> QLabel:
     """A text in the look of ``role`` (page-title, panel-title, headline, secondary, caption, warning, mono, key, …)."""
-    made = QLabel(text)
+    made = WrappedLabel() if wrap else QLabel()
     made.setTextFormat(Qt.TextFormat.PlainText)
     made.setFont(mono_font() if role == "mono" else text_font(*_ROLE_FONTS.get(role, (Size.BODY, QFont.Weight.Normal))))
     if role:
         made.setProperty("role", role)
     if selectable:
         made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    made.setWordWrap(wrap)
+    made.setText(text)
     return made
+
+
+class WrappedLabel(QLabel):
+    """A text of several lines, in which also names are broken that are longer than a line and have no gap.
+
+    Qt breaks no word: a name of 255 characters would make the window as wide as it is. The breaks are in what is drawn only.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._whole = ""
+        self.setWordWrap(True)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        self._whole = text
+        super().setText(_LONG_WORD.sub(lambda word: _BREAK.join(word[0]), text))
+
+    def text(self) -> str:
+        """What was set, without the breaks."""
+        return self._whole
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy) and self.hasSelectedText():
+            self._copy()
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if _BREAK in super().text() and self.hasSelectedText():
+            # Qt's own menu would copy the breaks, too: nobody sees them where the name is pasted.
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addAction(tr("Copy"), self._copy)
+            menu.popup(event.globalPos())
+        else:
+            super().contextMenuEvent(event)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.selectedText().replace(_BREAK, ""))
 
 
 class ElidedLabel(QLabel):

@@ -47,7 +47,11 @@ class FieldsRoom(QScrollArea):
         return super().eventFilter(watched, event)
 
     def sizeHint(self) -> QSize:
-        return self._fields.sizeHint()
+        wanted, lines = self._fields.sizeHint(), self._fields.layout()
+        if lines is not None and lines.hasHeightForWidth():
+            # A scroll area gives fields in which texts wrap this height, and scrolls what is beyond its own.
+            wanted.setHeight(_height_of(lines, self.width() if self.isVisible() else wanted.width()))
+        return wanted
 
     def minimumSizeHint(self) -> QSize:
         fields = self._fields.minimumSizeHint()

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QStyleOptionComboBox,
+    QWidget,
+)
 
 from gui.text import tr
 from gui.theme.icons import icon
@@ -16,6 +27,36 @@ from gui.theme.tokens import Size
 SEARCH_DELAY_MS = 150
 TEXT_PADDING = 8
 """Of text fields in the style sheet."""
+NAME_WIDTH_MAX = 360
+"""Of a choice among names, px."""
+_NAME_ROOM = QSize(NAME_WIDTH_MAX, 1_000)
+_ARROW_ROOM = 40
+"""Of a choice, for its arrow and its padding, px."""
+
+
+class NameBox(QComboBox):
+    """A choice among names of topics, groups or clients, no wider than most of them are: of longer ones the middle is cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view().setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.currentTextChanged.connect(self._name_changed)
+
+    def sizeHint(self) -> QSize:
+        return super().sizeHint().boundedTo(_NAME_ROOM)
+
+    def minimumSizeHint(self) -> QSize:
+        return super().minimumSizeHint().boundedTo(_NAME_ROOM)
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        option.currentText = self._elided(option.currentText)
+
+    def _elided(self, text: str) -> str:
+        return self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, max(0, self.width() - _ARROW_ROOM))
+
+    def _name_changed(self, text: str) -> None:
+        self.setToolTip(text if self.fontMetrics().horizontalAdvance(text) > NAME_WIDTH_MAX - _ARROW_ROOM else "")
 
 
 class SegmentedControl(QFrame):

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, label
+from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, label
 
 _STATE_GLYPHS = {
     State.CRITICAL: ("warning-octagon", "critical"),
@@ -184,14 +184,13 @@ class Notice(QFrame):
             self._write()
 
 
-class MissingNote(QLabel):
+class MissingNote(WrappedLabel):
     """What a list lacks, and why, below it; broken into lines, as a reason is longer than a page is wide."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("role", "warning")
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
         self.setContentsMargins(12, 4, 12, 4)
         self.hide()
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel
 from gui.widgets.chip import Chip
+
+TITLE_WIDTH_KEPT = 320
+"""Of a title, px; what is longer is cut in its middle where there is no room."""
 
 
 class PageHeader(QWidget):
@@ -18,8 +22,10 @@ class PageHeader(QWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._title = label(role="page-title")
+        self._title = ElidedLabel(role="page-title", mode=Qt.TextElideMode.ElideMiddle)
         self._facts = ElidedLabel(role="caption")
+        # The facts give way to the title: they take what it leaves.
+        self._facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._chips: list[Chip] = []
         self._line = QHBoxLayout(self)
         self._line.setContentsMargins(0, 0, 0, 0)
@@ -33,7 +39,7 @@ class PageHeader(QWidget):
 
     @property
     def title(self) -> str:
-        return self._title.text()
+        return self._title.whole_text()
 
     @property
     def facts(self) -> str:
@@ -42,6 +48,8 @@ class PageHeader(QWidget):
     def set_title(self, text: str) -> None:
         """The name of the page or of the thing it shows."""
         self._title.setText(text)
+        # Names of topics and groups may be longer than the page is wide; words are not.
+        self._title.setMinimumWidth(min(self._title.sizeHint().width(), TITLE_WIDTH_KEPT))
         self.setAccessibleName(text)  # it has the keyboard where a page is about no list
 
     def set_facts(self, text: str) -> None:

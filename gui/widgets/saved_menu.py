@@ -18,6 +18,14 @@ def menu_text(text: str, most: int = CHARACTERS_MAX) -> str:
     return (text if len(text) <= most else text[: most - 1] + "…").replace("&", "&&")
 
 
+def menu_name(name: str, most: int = CHARACTERS_MAX) -> str:
+    """A name of a topic, group or client as a menu or a button shows it, cut in its middle: such names differ at their ends."""
+    if len(name) > most:
+        half = (most - 1) // 2
+        name = f"{name[:half]}…{name[-half:]}"
+    return name.replace("&", "&&")
+
+
 def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], None], forget: Callable[[str], None]) -> None:
     """Add what was saved to a menu.
 

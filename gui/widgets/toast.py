@@ -66,7 +66,7 @@ class Toast(QFrame):
         line.setContentsMargins(12, 2, 6, 2)
         line.setSpacing(10)
         line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16))
-        self._words = label()
+        self._words = label(wrap=True)
         line.addWidget(self._words, 1)
         self.action_button: IconButton | None = None
         if action and on_action is not None:

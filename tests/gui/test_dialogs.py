@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect, QSize
@@ -32,7 +33,12 @@ SMALL_ROOM = QSize(960, 540 - SCREEN_MARGIN)
 LARGE_ROOM = QSize(1920, 1080 - SCREEN_MARGIN)
 
 
-def of_the_frame(window) -> Iterator[QDialog]:  # noqa: F811  the fixture
+def as_it_is(value: Any) -> Any:
+    """Names of the shop, as its source has them."""
+    return value
+
+
+def of_the_frame(window, _named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture
     """Dialogs that need no page."""
     services = window.services
     yield ConnectDialog(window, services.theme)
@@ -43,38 +49,38 @@ def of_the_frame(window) -> Iterator[QDialog]:  # noqa: F811  the fixture
         yield next(one for one in window.findChildren(QDialog) if one.isVisible())
 
 
-def of_messages(window) -> Iterator[QDialog]:  # noqa: F811  the fixture
+def of_messages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture
     """Dialogs about messages."""
     window.navigate("messages", send=True)
     page = window.area.current
     yield next(one for one in page.findChildren(QDialog) if one.isVisible())
-    context, detail = page.context, fake_detail(4_711)
+    context, detail = page.context, named(fake_detail(4_711))
     chosen = page.search.chosen()
     yield ExportDialog(context, chosen, page)
     yield ReplayDialog(context, chosen, page)
     yield CompareDialog(context, context.decoders, detail, (("the other", 1_000),), page)
     yield HandDialog(context.source, context.theme, context.source.state, [detail], page)
-    rules = RulesDialog(context.decoders, context.theme, "orders", page)
+    rules = RulesDialog(context.decoders, context.theme, named("orders"), page)
     rules.add.click()
     yield rules
     yield ColourRulesDialog(context.theme, (), page)
 
 
-def of_pages(window) -> Iterator[QDialog]:  # noqa: F811  the fixture
+def of_pages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture
     """Dialogs of the watching pages and of reports."""
     window.navigate("topics", create=True)
     yield next(one for one in window.area.current.findChildren(QDialog) if one.isVisible())
     yield window.area.current.ask_import()
-    window.navigate("consumers", group="payment-settle", tab="lag")
+    window.navigate("consumers", group=named("payment-settle"), tab="lag")
     page = window.area.current
     page.refresh()
     yield show_table(page.lag.chart, page.context)
-    window.navigate("consumers", group="payment-settle", tab="members")
+    window.navigate("consumers", group=named("payment-settle"), tab="members")
     deliver_background_calls()
     group = page.group_grid.selected_row
     yield page.dialogs.reset(group)
     yield page.dialogs.delete(group)
-    yield page.dialogs.client("payment-settle", page.members.rows[0])
+    yield page.dialogs.client(named("payment-settle"), page.members.rows[0])
     window.navigate("reports")
     page = window.area.current
     schedules = ReportSchedules(page.context.settings, page)
@@ -92,11 +98,11 @@ def dialog_classes() -> set[type[QDialog]]:
     return found - {base for one in found for base in one.__bases__ if base.__name__ in {"FittedDialog", "LossQuestion"}}
 
 
-def all_dialogs(window, qapp) -> Iterator[QDialog]:  # noqa: F811  the fixture
+def all_dialogs(window, qapp, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture
     """Each dialog while it is shown; all that there are."""
     opened: set[type[QDialog]] = set()
     for part in (of_the_frame, of_messages, of_pages):
-        for dialog in part(window):
+        for dialog in part(window, named):
             dialog.show()
             settle_layouts(qapp)
             yield dialog
@@ -109,7 +115,8 @@ def all_dialogs(window, qapp) -> Iterator[QDialog]:  # noqa: F811  the fixture
 
 def settle_layouts(qapp) -> None:
     """Scroll bars are shown and hidden by events that come after those of the layout."""
-    for _ in range(4):
+    for _ in range(10):
+        QCoreApplication.sendPostedEvents()
         qapp.processEvents()
 
 

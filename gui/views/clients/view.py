@@ -36,6 +36,7 @@ from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_name
 from monitoring.admin.connections import NAME_SERVER, ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -333,11 +334,13 @@ class ClientsView(PageView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if client.role is Role.CONSUMER:
-            menu.addAction(tr("Open group {group}", group=client.group), lambda: self._open_group(client))
+            menu.addAction(tr("Open group {group}", group=menu_name(client.group)), lambda: self._open_group(client))
         for topic, _filter in client.topics[:8]:
-            menu.addAction(tr("Open topic {topic}", topic=topic), partial(self.context.navigate, "topics", topic=topic))
+            menu.addAction(
+                tr("Open topic {topic}", topic=menu_name(topic)), partial(self.context.navigate, "topics", topic=topic)
+            )
         if client.client:
-            menu.addAction(tr("Only {client}", client=client.client), lambda: self.filter.search_for(client.client))
+            menu.addAction(tr("Only {client}", client=menu_name(client.client)), lambda: self.filter.search_for(client.client))
         menu.addSeparator()
         menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(client.client_id))
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(client.address))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
@@ -14,7 +15,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import ElidedLabel, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import DataGrid
@@ -96,7 +97,7 @@ class ClientDialog(FittedDialog):
         self.refresh_button.clicked.connect(self.refresh)
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
         outer = self.lay_out(spacing=10)
-        outer.addWidget(label(member.client_id, "card-title"))
+        outer.addWidget(ElidedLabel(member.client_id, "card-title", mode=Qt.TextElideMode.ElideMiddle))
         outer.addWidget(self.progress)
         outer.addWidget(self.facts)
         outer.addWidget(self.fault)

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import Ability, BrokerAnswer, JsonBodyError, OrbitError
 from gui.error_words import error_text
@@ -26,7 +26,7 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, rea
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid, GridView
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
 from monitoring.admin.offsets import (
     TO_THE_END,
@@ -115,12 +115,12 @@ class ResetDialog(ActionDialog):
         super().__init__(plan, context.theme, parent)
         self._offsets_query: LatestQuery[list[BrokerAnswer]] = LatestQuery(self)
         self.setMinimumWidth(WIDTH)
-        self.topic = QComboBox()
+        self.topic = NameBox()
         self.kind = SegmentedControl([(kind.value, tr(name)) for kind, name in KIND_NAMES.items()])
         self.time = QLineEdit("-1h")
         self.shift = QLineEdit("-100")
         self.offset = QLineEdit("0")
-        self.other = QComboBox()
+        self.other = NameBox()
         self._parameters = QStackedWidget()
         self.model: ColumnTableModel[QueueMove] = ColumnTableModel(
             move_columns(self._low), lambda move: move.queue_id, parent=self

@@ -66,6 +66,7 @@ from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_name
 from monitoring.admin.clients import Finding, findings
 from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
@@ -612,7 +613,7 @@ class ConsumersView(PageView):
         menu = self._menu()
         topics = topics_of(self._state, group.name) if self._state is not None else []
         for topic in topics[:8]:
-            menu.addAction(tr("Open topic {topic}", topic=topic), partial(self._open_topic, topic))
+            menu.addAction(tr("Open topic {topic}", topic=menu_name(topic)), partial(self._open_topic, topic))
         menu.addSeparator()
         self._add_acting(menu, "Reset offsets…", lambda: self.dialogs.reset(group))
         kept = group.name in self.favourites

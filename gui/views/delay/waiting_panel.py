@@ -29,6 +29,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_name
 
 LEVEL, TIMERS = "level", "timers"
 FIRST_PAGE = (0, -1)
@@ -306,7 +307,9 @@ class WaitingPanel(Panel):
             entry.setToolTip(refusal)
         menu.addSeparator()
         menu.addAction(tr("Show message"), lambda: self._open(one))
-        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self._context.navigate("topic", topic=one.topic))
+        menu.addAction(
+            tr("Open topic {topic}", topic=menu_name(one.topic)), lambda: self._context.navigate("topic", topic=one.topic)
+        )
         menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.popup(at)

@@ -26,6 +26,7 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_name
 from monitoring.admin.events import EventGroup, EventRow, counts_by_part, csv_text, event_rows, json_lines, kinds_of
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -351,8 +352,10 @@ class EventsView(PageView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if one.subject:
-            menu.addAction(tr("Open {subject}", subject=one.subject), lambda: self._open_subject(one))
-            menu.addAction(tr("Only about {subject}", subject=one.subject), lambda: self.open({"subject": one.subject}))
+            menu.addAction(tr("Open {subject}", subject=menu_name(one.subject)), lambda: self._open_subject(one))
+            menu.addAction(
+                tr("Only about {subject}", subject=menu_name(one.subject)), lambda: self.open({"subject": one.subject})
+            )
             menu.addSeparator()
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))

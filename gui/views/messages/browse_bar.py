@@ -13,6 +13,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, label
+from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
@@ -292,7 +293,7 @@ class BrowseBar(QWidget):
 
 def topic_choice(text: QLineEdit) -> QComboBox:
     """A choice of topics that also finds a topic by any part of its name, entered in ``text``."""
-    made = QComboBox()
+    made = NameBox()
     made.setEditable(True)
     text.setStyleSheet("QLineEdit { padding: 0; }")  # the box around it has its own
     made.setLineEdit(text)

@@ -29,9 +29,10 @@ from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.tokens import mix
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import ElidedLabel, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
@@ -79,7 +80,7 @@ class CompareDialog(FittedDialog):
         self._call = BackgroundCall()
         self._call.done.connect(self._show)
         self._shown: Compared | None = None
-        self.other = QComboBox()
+        self.other = NameBox()
         self.entry = QLineEdit()
         self.other.setEditable(True)
         self.other.setLineEdit(self.entry)
@@ -121,7 +122,8 @@ class CompareDialog(FittedDialog):
         self.other.setCurrentIndex(-1)
         self.error.set("")
         lines = self.lay_out(spacing=10)
-        head = row(label(self._name(self._left), "strong"), label(tr("with"), "caption"), self.other, self.only_differences)
+        left = ElidedLabel(self._name(self._left), "strong", mode=Qt.TextElideMode.ElideMiddle)
+        head = row(left, label(tr("with"), "caption"), self.other, self.only_differences)
         head.setStretch(2, 1)
         lines.addLayout(head)
         lines.addWidget(self.summary)

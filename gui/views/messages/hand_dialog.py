@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
 
 from broker_core.api import (
     AskBroker,
@@ -29,8 +29,9 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
@@ -86,8 +87,8 @@ class HandDialog(FittedDialog):
         self._members: Members | None = None
         self._members_query: LatestQuery[Members] = LatestQuery(self)
         self._query: LatestQuery[list[Given]] = LatestQuery(self)
-        self.group = QComboBox()
-        self.client = QComboBox()
+        self.group = NameBox()
+        self.client = NameBox()
         self.warning = Notice(theme)
         self.outcome = Notice(theme)
         self.production = ProductionField(parent)
@@ -110,7 +111,7 @@ class HandDialog(FittedDialog):
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        form.addRow(label(tr("Message"), "secondary"), label(self._places()))
+        form.addRow(label(tr("Message"), "secondary"), ElidedLabel(self._places(), mode=Qt.TextElideMode.ElideMiddle))
         form.addRow(label(tr("Group"), "secondary"), self.group)
         form.addRow(label(tr("Consumer"), "secondary"), self.client)
         effect = tr("Its listener runs once with each stored message. No offset moves, and nothing is stored.")

@@ -31,7 +31,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.production_bar import production_name
 
 WIDTH = 680
@@ -63,7 +63,7 @@ class ReplayDialog(FittedDialog):
         self.goal = SegmentedControl([(goal.value, tr(title)) for goal, title in _GOALS])
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
-        self.group = QComboBox()
+        self.group = NameBox()
         self.name_server = QLineEdit()
         self.speed = QComboBox()
         self.pace = QDoubleSpinBox()

@@ -15,10 +15,12 @@ from gui.theme.manager import ThemeManager
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, row
+from gui.widgets.saved_menu import menu_name
 from monitoring.state import ClusterState
 
 TOPICS_MAX = 12
 """Chips that fit; more topics are followed by a filter such as ``topic ~ "^order"``."""
+CHIP_CHARACTERS_MAX = 40
 EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
 
@@ -129,6 +131,8 @@ class TailBar(QWidget):
                 old.hide()
                 old.deleteLater()
         for topic in self._topics:
-            chip = IconButton(self._theme, "x", topic, tip=tr("Follow {topic} no longer", topic=topic))
+            chip = IconButton(
+                self._theme, "x", menu_name(topic, CHIP_CHARACTERS_MAX), tip=tr("Follow {topic} no longer", topic=topic)
+            )
             chip.clicked.connect(lambda _checked=False, topic=topic: self.remove_topic(topic))
             self._chips.addWidget(chip)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
@@ -29,7 +29,7 @@ from gui.views.topics.topic_columns import topic_queue_columns
 from gui.widgets.basic import label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
@@ -66,7 +66,7 @@ class QueuesPanel(QWidget):
             topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
         )
         self.grid = DataGrid(self.model, theme)
-        self.group = QComboBox()
+        self.group = NameBox()
         self.group.setMinimumWidth(160)
         self._group_label = label(role="secondary")
         self.skew_chip = Chip(theme)

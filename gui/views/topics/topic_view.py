@@ -36,6 +36,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import in_panel
+from gui.widgets.saved_menu import menu_name
 from monitoring.admin.topics import TopicSettings, ask_route, read_route
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -357,7 +358,9 @@ class TopicView(PageView):
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Open group {group}", group=group.name), lambda: self.context.navigate("consumers", group=group.name))
+        menu.addAction(
+            tr("Open group {group}", group=menu_name(group.name)), lambda: self.context.navigate("consumers", group=group.name)
+        )
         menu.addAction(
             tr("Reset offsets…"),
             lambda: self.context.navigate("consumers", group=group.name, reset=self._topic),

@@ -34,6 +34,7 @@ from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_name
 from monitoring.admin.topics import TopicSettings
 from monitoring.state import ClusterState
 
@@ -392,5 +393,7 @@ class TopicsView(PageView):
         if found:
             menu.addSeparator()
         for field, value, words in found:
-            menu.addAction(tr("Only {what}", what=words), partial(self.filter.ask_for, field, value))
-            menu.addAction(tr("Without {what}", what=words), partial(self.filter.ask_for, field, value, wanted=False))
+            menu.addAction(tr("Only {what}", what=menu_name(words)), partial(self.filter.ask_for, field, value))
+            menu.addAction(
+                tr("Without {what}", what=menu_name(words)), partial(self.filter.ask_for, field, value, wanted=False)
+            )

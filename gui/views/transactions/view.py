@@ -49,6 +49,7 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.saved_menu import menu_name
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -422,7 +423,9 @@ class TransactionsView(PageView):
         elif one.state in LOST:
             add_acting(menu, tr("Resume…"), lambda: self.ask(RESUME), self.dialogs.refusal(RESUME))
         menu.addSeparator()
-        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self.context.navigate("topic", topic=one.topic))
+        menu.addAction(
+            tr("Open topic {topic}", topic=menu_name(one.topic)), lambda: self.context.navigate("topic", topic=one.topic)
+        )
         menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
         menu.addAction(tr("Copy unique ID"), lambda: QGuiApplication.clipboard().setText(one.unique_key))
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
