@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gui.links import is_link
 from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEntry, has_prefix
 from gui.main_window.shortcut_sheet import key_text
-from gui.models.message_ids import is_key, is_message_id, key_filter
+from gui.models.message_ids import is_key, key_filter, pasted_ids
 from gui.text import count_text, rate_text, tr
 from monitoring.state import MEMBERS_UNREAD
 
@@ -39,11 +39,18 @@ def _link(query: str, window: MainWindow) -> list[PaletteEntry]:
 
 
 def _message(query: str, window: MainWindow) -> list[PaletteEntry]:
-    """The message of an ID; the page finds out which form of ID it is."""
-    if not is_message_id(query) or not _has_page(window, "messages"):
+    """The messages of IDs; the page finds out which form of ID each is."""
+    if not _has_page(window, "messages"):
         return []
-    title = tr("Open message {id}", id=query)
-    return [PaletteEntry(MESSAGE_KIND, title, partial(window.navigate, "messages", message_id=query), icon="envelope-simple")]
+    return [
+        PaletteEntry(
+            MESSAGE_KIND,
+            tr("Open message {id}", id=message_id),
+            partial(window.navigate, "messages", message_id=message_id),
+            icon="envelope-simple",
+        )
+        for message_id in pasted_ids(query)
+    ]
 
 
 def _key(query: str, window: MainWindow) -> list[PaletteEntry]:

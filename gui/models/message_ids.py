@@ -11,12 +11,27 @@ import re
 from gui.models.filter_text import quoted
 
 _ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+_NAME = r"(?:offset[_ ]?)?(?:msg|message)[_ ]?id|uniq(?:ue)?[_ ]?(?:id|key)|id"
+_QUOTE = "[\"'`“”‘’「」]?"
+_NAMED_ID = re.compile(
+    rf"(?<![0-9A-Za-z_])(?:{_NAME}){_QUOTE}\s*[=:：]\s*{_QUOTE}({_ID.pattern})(?![0-9A-Za-z])", re.IGNORECASE
+)
+_QUOTED_ID = re.compile(rf"{_QUOTE}({_ID.pattern}){_QUOTE}")
 KEY_CHARACTERS_MAX = 200
 
 
 def is_message_id(text: str) -> bool:
     """Whether a text may be the ID of a message, of either form."""
     return _ID.fullmatch(text) is not None
+
+
+def pasted_ids(text: str) -> tuple[str, ...]:
+    """The IDs that a pasted text holds: alone, within quotes, or after their name as logs, JSON and clients write them.
+
+    An ID that is a part of another word is none: keys may have such parts.
+    """
+    alone = _QUOTED_ID.fullmatch(text.strip().rstrip(",;"))
+    return (alone[1],) if alone else tuple(dict.fromkeys(_NAMED_ID.findall(text)))
 
 
 def id_filter(message_id: str) -> str:

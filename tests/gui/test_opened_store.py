@@ -10,7 +10,11 @@ from gui.main_window.clusters import Clusters
 from gui.views.overview.view import OverviewView
 from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.views.settings.connection_rows import connection_columns, connection_rows
+from gui.views.store.view import StoreView
 from gui.views.welcome.view import WelcomeView
+from gui.widgets.chip import Chip
+from tests.support import fake_source
+from tests.support.fake_operations import fake_store
 from tests.support.fake_shop import READY
 from tests.support.fake_source import FakeSource
 
@@ -42,6 +46,14 @@ def test_the_overview_says_what_is_read(show_page, source):
     view = show_page(OverviewView, source)
     assert view.header.facts == "Store opened, read-only"
     assert not view.demo_button.isVisibleTo(view)
+
+
+def test_the_overview_and_the_store_tell_the_same(show_page, source, monkeypatch):
+    picture = replace(fake_store(), refusal="the store is opened read-only")
+    monkeypatch.setattr(fake_source, "fake_store", lambda: picture)
+    overview, store = show_page(OverviewView, source), show_page(StoreView, source)
+    (chip,) = [one for one in store.header.findChildren(Chip) if not one.isHidden()]
+    assert (chip.text, overview.tables.broker_chip.text) == ("Read-only", "Read-only")
 
 
 def test_the_doctor_tries_what_there_is(qapp, source):

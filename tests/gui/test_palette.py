@@ -28,6 +28,11 @@ def test_a_pasted_id_of_either_form_opens_its_message(window, qtbot, message_id)
     assert chosen(window, qtbot, f" {message_id} ") == ("messages", {"message_id": message_id})
 
 
+@pytest.mark.parametrize("text", ["'{id}'", "msgId={id}", "offsetMsgId: {id}", '"msgId":"{id}"'])
+def test_an_id_that_was_pasted_with_its_name_opens_its_message(window, qtbot, text):  # noqa: F811  the fixture
+    assert chosen(window, qtbot, text.replace("{id}", UNIQUE_ID)) == ("messages", {"message_id": UNIQUE_ID})
+
+
 def test_a_pasted_key_is_looked_for_when_it_is_nothing_else(window, qtbot):  # noqa: F811  the fixture
     assert chosen(window, qtbot, "ORD-4711-x") == ("messages", {"filter": 'key = "ORD-4711-x"'})
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel
 
 from broker_core.api import (
@@ -24,6 +24,7 @@ from gui.models.transactions import (
     GIVEN_UP,
     PREPARED,
     Cell,
+    HalfOpPicture,
     Life,
     Step,
     atomic_rows,
@@ -38,7 +39,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
-from gui.views.transactions.half_op_strip import CELLS_MAX
+from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
 from gui.views.transactions.lists import ENDED_AGAIN_MS, ENDED_ROWS, OPEN, PAGE_ROWS, PAST
 from gui.views.transactions.strip_panel import HALVES, LIVES
 from gui.views.transactions.view import TransactionsView
@@ -273,6 +274,20 @@ def test_a_start_says_how_much_it_has_still_to_read(make_view, source):
 
     assert "reading 1,200 records" in [chip.text for chip in view.header.findChildren(Chip)]
     assert any("op lag 7" in one.text() for one in view.strip_panel.findChildren(QLabel))
+
+
+def test_an_empty_strip_is_described_in_the_language_of_the_window(theme, qapp, qtbot, chinese):
+    strip = HalfOpStrip(theme)
+    qtbot.addWidget(strip)
+    strip.setAccessibleDescription("of another language")
+    QCoreApplication.sendEvent(strip, QEvent(QEvent.Type.LanguageChange))
+    assert strip.accessibleDescription() == "of another language"  # nothing was read, so nothing is told
+    strip.set_picture(HalfOpPicture())
+    described = strip.accessibleDescription()
+    strip.setAccessibleDescription("of another language")
+    QCoreApplication.sendEvent(strip, QEvent(QEvent.Type.LanguageChange))
+    assert strip.accessibleDescription() == described
+    assert "half records" not in described
 
 
 def test_the_strip_is_moved_along_the_queues(make_view, source):

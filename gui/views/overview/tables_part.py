@@ -12,6 +12,7 @@ from gui.models.topics import TopicRow, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.text import UNKNOWN, bytes_text, count_text, is_unknown, percent_text, tr
 from gui.theme.tokens import Size, State
+from gui.views.opened_store import opened_chip
 from gui.views.overview.figures import busiest_topics, disk_share, own_groups, own_topics, total
 from gui.views.overview.tables import (
     SPARKLINE_MS,
@@ -160,7 +161,8 @@ class TablesPart(QWidget):
         self.meters["memory"].set(bytes_text(memory), _share(memory, MEMORY_FULL_BYTES))
         if self._context.source.status is SourceStatus.READY:
             words = tr("Part missing") if state.faults else tr("Disk filling") if full else tr("Healthy")
-            self.broker_chip.set(words, State.WARNING if full or state.faults else State.HEALTHY)
+            shown = (words, State.WARNING if full or state.faults else State.HEALTHY)
+            self.broker_chip.set(*(opened_chip(self._context.source.ready) or shown))
 
 
 def _share(value: float, full: float) -> float | None:

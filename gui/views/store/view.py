@@ -18,6 +18,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.list_read import say_not_read
+from gui.views.opened_store import opened_chip
 from gui.views.page import PageContext, PageView
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.cluster_part import ClusterPart
@@ -293,8 +294,8 @@ class StoreView(PageView):
             self.log_panel.set_title(tr("Commit log"), "")
             return
         chip = (tr("Refuses messages"), State.CRITICAL) if picture.refusal else (tr("Healthy"), State.HEALTHY)
-        self.header.set_chips([chip])
-        facts = [] if ready is None else [ready.broker_name, ready.broker, ready.store_directory]
+        self.header.set_chips([opened_chip(ready) or chip])
+        facts = [] if ready is None else [*filter(None, (ready.broker_name, ready.broker, ready.store_directory))]
         facts.append(tr("read {time}", time=self._time_text(self._read_ms)))
         self.header.set_facts(", ".join(facts))
         self._show_log(picture)

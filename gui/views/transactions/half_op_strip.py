@@ -13,6 +13,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens, mix
 from gui.views.transactions.columns import state_word
+from gui.widgets.basic import language_changed
 
 CELLS_MAX = 44
 NAMES_WIDTH = 118
@@ -48,12 +49,21 @@ class HalfOpStrip(QWidget):
     def set_picture(self, picture: HalfOpPicture) -> None:
         """Show other records."""
         self._picture, self._is_read = picture, True
+        self._describe()
+        self.update()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if language_changed(event) and self._is_read:
+            self._describe()
+
+    def _describe(self) -> None:
+        picture = self._picture
         open_cells = sum(cell.state in ("prepared", "checking") for cell in picture.halves)
         self.setAccessibleDescription(
             tr("{halves} half records, {open} of them open; {ops} op records", halves=len(picture.halves), open=open_cells,
                ops=len(picture.ops))
         )  # fmt: skip
-        self.update()
 
     def select(self, origin: int) -> None:
         """Mark the records of a transaction."""

@@ -1,0 +1,12 @@
+"""How the store is where its files are read and no broker runs: the same words on all pages."""
+
+from __future__ import annotations
+
+from broker_core.api import Ready
+from gui.text import tr
+from gui.theme.tokens import State
+
+
+def opened_chip(ready: Ready | None) -> tuple[str, State] | None:
+    """The chip of a store that is only read, which is neither healthy nor at fault; None where a broker runs."""
+    return None if ready is None or ready.runs_broker else (tr("Read-only"), State.PLAIN)
