@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_core.errors import OrbitError, ReportError
+from spark_reports.masters import require_master
 from spark_reports.packages import packages_zip
 from spark_reports.session import SESSION_SETTINGS, ReportSession, SparkOptions
 
@@ -46,6 +47,7 @@ class ConnectSession:
 
     Raises:
         ReportError: The client's packages are not installed.
+        UsageError, NetworkError: The address is none, or nobody answers there.
     """
 
     java_version = _AT_SERVER
@@ -57,6 +59,7 @@ class ConnectSession:
                 f"to use a Spark Connect server the Python package {missing[0]} is needed, and it is not installed. Install "
                 "pyspark[connect] into Orbit's environment, or use another --master."
             )
+        require_master(options.master)
         self._options = options
         self._spark: SparkSession | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))

@@ -7,6 +7,7 @@ import.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ import psutil
 from broker_core.errors import OrbitError, ReportError, UsageError
 from spark_reports.class_cache import ClassCache
 from spark_reports.java import JavaMachine, find_java, heap_bytes_for, is_local, python_path
+from spark_reports.masters import require_master
 from spark_reports.packages import packages_zip
 
 if TYPE_CHECKING:
@@ -66,9 +68,11 @@ class ReportSession:
 
     Raises:
         JavaError: No Java, not enough memory, or it could not be started.
+        UsageError, NetworkError: The master is none, or nobody answers there.
     """
 
     def __init__(self, options: SparkOptions) -> None:
+        require_master(options.master)
         heap_bytes = options.heap_bytes or heap_bytes_for(psutil.virtual_memory().available)
         java = find_java(options.java_home)
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
@@ -99,7 +103,11 @@ class ReportSession:
             return self._spark
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
+            from pyspark.logger import PySparkLogger  # noqa: PLC0415  as below
             from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import, done while Java starts
+        # They print what `explain` tells, with pages of what Java was at.
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         gateway = self._machine.gateway()
         # Without it workers are the first python3 on PATH.
         os.environ["PYSPARK_PYTHON"] = dict(self._options.conf).get("spark.pyspark.python", sys.executable)
@@ -188,18 +196,12 @@ class ReportSession:
         """
         if isinstance(error, OrbitError) or not type(error).__module__.startswith(("pyspark", "py4j", "builtins")):
             return error
-        if "BindException" in str(error) or "OutOfMemoryError" in str(error) or self._machine.ended_soon():
-            return self._machine.failure("ended in the middle of the work", hint=str(error))
-        if not type(error).__module__.startswith("pyspark"):
+        text = _text_of(error)
+        if "BindException" in text or "OutOfMemoryError" in text or self._machine.ended_soon():
+            return self._machine.failure("ended in the middle of the work", hint=text)
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
             return error
-        lines = [
-            line.strip()
-            for line in str(error).splitlines()
-            if line.strip() and not line.lstrip().startswith(("at ", "SQLSTATE"))
-        ]
-        return ReportError(
-            f"Spark could not finish the report. It says: {lines[0] if lines else type(error).__name__} … {lines[-1]}"
-        )
+        return ReportError(f"Spark could not finish the report. It says: {said_by(error)}")
 
     def close(self) -> None:
         """Stop Spark, end the machine and remove its folder. May be called again."""
@@ -216,6 +218,27 @@ class ReportSession:
         self._machine.kill()
         self._spark = None
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def said_by(error: Exception) -> str:
+    """What an error of Spark says in words: without its plans, its places in programs, and its marks below a query."""
+    lines = [_CODE.sub("", line.strip().removeprefix(": ")).strip() for line in _text_of(error).splitlines()]
+    said = [line for line in lines if line and not _NOT_SAID.match(line)]
+    first = said[0] if said else type(error).__name__
+    of_python = [line for line in said[1:] if _OF_PYTHON.match(line)]  # the last words of a worker stand at the end
+    return f"{first} … {of_python[-1]}" if of_python and of_python[-1] not in first else first
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  the library asks Java for it, which may be gone
+        return type(error).__name__
+
+
+_CODE = re.compile(r"\s*SQLSTATE: \w+(;\s*line \d+ pos \d+)?;?")
+_NOT_SAID = re.compile(r"at |[-^=+'!:]|An error occurred while calling")
+_OF_PYTHON = re.compile(r"[\w.]+(Error|Exception|Exit|Interrupt)\b")
 
 
 def settings(options: SparkOptions, folder: Path) -> dict[str, str]:
