@@ -184,8 +184,8 @@ def _bounds(arguments: argparse.Namespace, filed: Mapping[str, object]) -> Repor
     if named != asked:
         raise UsageError(f'“topic” in {arguments.params} takes names, such as ["orders"].', path=str(arguments.params))
     return read_parameters(
-        arguments.from_time or _text_or_none(filed.get("from")),
-        arguments.to_time or _text_or_none(filed.get("to")),
+        _text_or_none(filed.get("from")) if arguments.from_time is None else arguments.from_time,
+        _text_or_none(filed.get("to")) if arguments.to_time is None else arguments.to_time,
         arguments.topic or named,
         now_ms=time.time_ns() // 1_000_000,
     )

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from broker_core.errors import UsageError
-from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
+from spark_reports.catalog import TOPICS, Parameter, ParameterKind, ReportSpec
 
 _RELATIVE = re.compile(r"-(\d+)([smhd])")
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -53,10 +53,12 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
     """Parameters from their text forms.
 
     Raises:
-        UsageError: A time cannot be read, or the range is empty.
+        UsageError: A time cannot be read, the range is empty, or a topic has no name.
     """
-    from_ms = parse_time(from_text, now_ms=now_ms) if from_text else None
-    to_ms = parse_time(to_text, now_ms=now_ms) if to_text else None
+    from_ms = parse_time(from_text, now_ms=now_ms) if from_text is not None else None
+    to_ms = parse_time(to_text, now_ms=now_ms) if to_text is not None else None
+    if not all(topic.strip() for topic in topics):
+        raise UsageError("--topic is empty: no topic is called that. Name one, or leave it away for all.")
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         raise UsageError(
             f"the range is empty: --from {time_text(from_ms)} is not before --to {time_text(to_ms)}. Exchange the two, "
@@ -68,7 +70,7 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
 
 
 def read_parameter_file(path: Path) -> dict[str, object]:
-    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list.
+    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. What is null is not given.
 
     Raises:
         UsageError: It cannot be read or holds something else.
@@ -81,7 +83,10 @@ def read_parameter_file(path: Path) -> dict[str, object]:
         raise UsageError(f"{path} is no JSON: {error}", path=str(path)) from error
     if not isinstance(data, dict):
         raise UsageError(f'{path} holds no JSON object. Write {{"from": "-7d", "topic": ["orders"]}}.', path=str(path))
-    return data
+    for name, value in data.items():
+        if name != TOPICS.name and (isinstance(value, (bool, float, list, dict))):
+            raise UsageError(f"“{name}” in {path} takes a text or a whole number, not {json.dumps(value)[:80]}", path=str(path))
+    return {name: value for name, value in data.items() if value is not None}
 
 
 def read_values(spec: ReportSpec, given: Mapping[str, str]) -> dict[str, str | int]:

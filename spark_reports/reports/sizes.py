@@ -128,8 +128,9 @@ def _findings(messages: int, topics: pa.Table, trial: pa.Table | None, near: int
     ]
     if trial is not None and trial.num_rows:
         tried, left = total(trial, "body_bytes"), total(trial, "compressed_bytes")
+        how, change = ("shrank", "less") if left <= tried else ("grew", "more")
         sentences.append(
-            f"{number(total(trial, 'messages'), 'body')} on trial shrank from {tried:,} to {left:,} bytes "
-            f"({share_text(tried - left, tried)} less)."
+            f"{number(total(trial, 'messages'), 'body')} on trial {how} from {tried:,} to {left:,} bytes "
+            f"({share_text(abs(tried - left), tried)} {change})."
         )
     return sentences

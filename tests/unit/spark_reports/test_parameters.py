@@ -101,7 +101,30 @@ def test_durations_are_written_as_brokers_do():
     assert durations_ms("1s 2m 3h 1d") == [1_000, 120_000, 10_800_000, 86_400_000]
 
 
-@pytest.mark.parametrize(("text", "said"), [("{", "is no JSON"), ("[1]", "holds no JSON object")])
+@pytest.mark.parametrize("topics", [[""], ["orders", " "]])
+def test_a_topic_without_a_name_is_refused(topics):
+    with pytest.raises(UsageError, match="--topic is empty"):
+        read_parameters(None, None, topics, now_ms=NOW)
+
+
+def test_a_time_that_is_empty_is_none():
+    with pytest.raises(UsageError, match="“” is not a time"):
+        read_parameters("", None, [], now_ms=NOW)
+
+
+def test_what_is_null_in_a_parameter_file_is_not_given(tmp_path):
+    file = tmp_path / "parameters.json"
+    file.write_text('{"from": null, "topic": null, "key": null, "top": 5}')
+    assert read_parameter_file(file) == {"top": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no JSON"), ("[1]", "holds no JSON object"), ('{"key": ["a"]}', r"“key” in .* takes a text or a whole number"),
+        ('{"key": true}', "not true"), ('{"top": 1.5}', "not 1.5"), ('{"from": {}}', "not {}"),
+    ],
+)  # fmt: skip
 def test_a_parameter_file_that_is_none_is_refused(tmp_path, text, said):
     file = tmp_path / "parameters.json"
     file.write_text(text)
