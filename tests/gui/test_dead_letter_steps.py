@@ -83,8 +83,10 @@ def facts(flow):
 
 def send_all(flow, qtbot, source, count):
     dialog = flow.ask_resend()
+    closed: list[int] = []  # the dialog itself is gone soon after
+    dialog.finished.connect(closed.append)
     dialog.go.click()
-    qtbot.waitUntil(lambda: len(sends(source)) == count and not dialog.isVisible())
+    qtbot.waitUntil(lambda: len(sends(source)) == count and bool(closed))
 
 
 def test_the_steps_say_what_stands_in_each(view, flow):
@@ -312,8 +314,10 @@ def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, sou
     dialog.go.click()
     qtbot.waitUntil(lambda: len(sends(source)) == 1)
     stop = next(button for button in dialog.findChildren(type(flow.resend.all_button)) if button.text() == "Stop")
+    closed: list[int] = []
+    dialog.finished.connect(closed.append)
     stop.click()
-    qtbot.waitUntil(lambda: not dialog.isVisible())
+    qtbot.waitUntil(lambda: bool(closed))
     assert len(sends(source)) == 1
     assert (len(flow.verify.outcome.sent), len(flow.verify.outcome.left)) == (1, 2)
 
