@@ -43,7 +43,8 @@ class Record:
     @property
     def is_sent(self):
         """A producer wrote it itself."""
-        waits = self.kind == "delay" and not self.told["reconsumeTimes"] and "TIMER_DEL_UNIQKEY" not in self.properties
+        is_again = {"TIMER_DEL_UNIQKEY", "TIMER_ROLL_TIMES"} & set(self.properties)
+        waits = self.kind == "delay" and not self.told["reconsumeTimes"] and not is_again
         return self.kind == "normal" or waits or (self.kind == "half" and "TRANSACTION_CHECK_TIMES" not in self.properties)
 
 
