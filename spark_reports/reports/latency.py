@@ -1,6 +1,7 @@
 """Report ``latency``: from the producer's clock to the broker's, by host, with clocks that run ahead apart.
 
-Negative values are clocks, not speed; they are counted and shown by themselves and are in no percentile.
+Negative values are clocks, not speed; they are counted and shown by themselves and are in no percentile. Messages that tell no
+time of birth are counted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Chart, Headline, ReportResult, Table
 from spark_reports.reports.wording import duration_text, number, part
-from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, latency_by, with_latency
+from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, UNBORN, latency_by, with_latency
 from spark_reports.vocabulary import Unit
 
 FIRST = ("hosts",)
@@ -50,7 +51,7 @@ def result(found: Found) -> ReportResult:
             *((Headline(overall[key], Unit.DURATION, title) for key, title in _PERCENTILES) if overall else ()),
             Headline(skewed, Unit.COUNT, "from clocks ahead", f"of {number(ahead.num_rows, 'host')}"),
         ),
-        findings=_findings(plausible, ahead, sent, overall["p99_ms"] if overall else None),
+        findings=_findings(hosts, sent, overall["p99_ms"] if overall else None),
         charts=(
             _over_time(found["hours"]),
             bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), Unit.DURATION),
@@ -79,11 +80,11 @@ def _with_skew(hosts: pa.Table, skew: str) -> pa.Table:
 _PERCENTILES = (("p50_ms", "median"), ("p99_ms", "99 %"))
 
 
-def _findings(plausible: pa.Table, ahead: pa.Table, sent: int, p99: float | None) -> list[str]:
+def _findings(hosts: pa.Table, sent: int, p99: float | None) -> list[str]:
+    plausible, ahead, unborn = (_with_skew(hosts, skew) for skew in (PLAUSIBLE, AHEAD, UNBORN))
     skewed = total(ahead, "messages")
-    sentences = [
-        f"{part(sent - skewed, sent)} messages have a plausible latency; 99 % of them took at most {duration_text(p99)}."
-    ]
+    share = part(total(plausible, "messages"), sent)
+    sentences = [f"{share} messages have a plausible latency; 99 % of them took at most {duration_text(p99)}."]
     if plausible.num_rows > 1:
         slowest = rows_of(plausible.slice(0, 1))[0]
         sentences.append(
@@ -96,6 +97,8 @@ def _findings(plausible: pa.Table, ahead: pa.Table, sent: int, p99: float | None
             f"{part(skewed, sent)} messages were born after they were stored: the clock of {worst['host']} is up to "
             f"{duration_text(-worst['min_ms'])} ahead."
         )
+    if unborn.num_rows:
+        sentences.append(f"{part(total(unborn, 'messages'), sent)} messages tell no time of birth: they are in no percentile.")
     return sentences
 
 

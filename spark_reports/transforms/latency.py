@@ -8,17 +8,20 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, host_of, milliseconds_between, spread
 
 LATENCY_COLUMNS = ("born_time", "store_time", "born_host", *ORIGIN_COLUMNS)
-AHEAD, PLAUSIBLE = "ahead of the broker's", "plausible"
+AHEAD, PLAUSIBLE, UNBORN = "ahead of the broker's", "plausible", "none"
 
 
 def with_latency(messages: DataFrame) -> DataFrame:
-    """Messages as they were sent, with latency_ms and host; skew tells clocks ahead of the broker's apart."""
+    """Messages as they were sent, with latency_ms and host.
+
+    skew tells clocks ahead of the broker's apart, and messages whose client gave no time of birth (0).
+    """
     sent = first_stored(messages).withColumn("latency_ms", milliseconds_between("store_time", "born_time"))
     return sent.select(
         host_of("born_host").alias("host"),
         F.date_trunc("hour", "store_time").alias("hour_time"),
         "latency_ms",
-        F.when(F.col("latency_ms") < 0, AHEAD).otherwise(PLAUSIBLE).alias("skew"),
+        F.when(F.unix_millis("born_time") <= 0, UNBORN).when(F.col("latency_ms") < 0, AHEAD).otherwise(PLAUSIBLE).alias("skew"),
     )
 
 

@@ -139,7 +139,7 @@ def _compare(told, result):
 
 
 def _latency(told, result):
-    waits = [(one.host, one.stored_ms - one.told["bornTimestamp"]) for one in told.sent]
+    waits = [(one.host, one.stored_ms - one.told["bornTimestamp"]) for one in told.sent if one.told["bornTimestamp"] > 0]
     for table, is_in in (("by_host", lambda ms: ms >= 0), ("clocks_ahead", lambda ms: ms < 0)):
         of_host = defaultdict(list)
         for host, ms in waits:

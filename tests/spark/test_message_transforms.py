@@ -107,11 +107,13 @@ def test_latencies_of_clocks_ahead_stand_apart_and_copies_do_not_count(spark):
     made = messages(
         spark, LATENCY_COLUMNS, {"ms": 100, "born_time": at(90)}, {"ms": 100, "born_time": at(70)},
         {"ms": 100, "born_time": at(2_100), "born_host": "[::1]:99"}, {"ms": 9_000, "born_time": at(0), "kind": "committed"},
+        {"ms": 100, "born_time": at(-START_MS)},
     )  # fmt: skip
-    found = latency_by(with_latency(made), "host", "skew")
+    found = latency_by(with_latency(made), "host", "skew").where("skew <> 'none'")
     assert rows(found, "host", "skew", "messages", "min_ms", "p50_ms", "max_ms") == [
         ("10.0.0.1", "plausible", 2, 10, 20.0, 30), ("[::1]", "ahead of the broker's", 1, -2_000, -2_000.0, -2_000),
     ]  # fmt: skip
+    assert [row["messages"] for row in latency_by(with_latency(made), "skew").where("skew = 'none'").collect()] == [1]
 
 
 def waiting(ms, level, key, **own):
