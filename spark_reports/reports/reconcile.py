@@ -69,7 +69,9 @@ def _dialect(path: Path) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions]:
     bare = _QUOTED.sub("", header)
     delimiter = said[1] if said else max(DELIMITERS, key=bare.count)
     read = pa_csv.ReadOptions(skip_rows=1 if said else 0)
-    return read, pa_csv.ParseOptions(newlines_in_values=True, delimiter=delimiter)
+    # Rows are counted with empty lines; where there are several columns Arrow would take one for a row that is too short.
+    several = bool(said) or delimiter in bare
+    return read, pa_csv.ParseOptions(newlines_in_values=True, delimiter=delimiter, ignore_empty_lines=several)
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:

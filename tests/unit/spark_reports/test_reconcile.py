@@ -43,3 +43,8 @@ def test_a_list_that_is_none_is_refused(keys_file, data, column, said):
     keys_file.write_bytes(data)
     with pytest.raises(UsageError, match=said):
         listed_keys(keys_file, column)
+
+
+def test_empty_lines_count_as_rows(keys_file):
+    keys_file.write_text("id\n\na\n\n\nb\n\n", encoding="utf-8")
+    assert listed_keys(keys_file, "").to_pylist() == [{"key": "a", "list_row": 2}, {"key": "b", "list_row": 5}]
