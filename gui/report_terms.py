@@ -93,6 +93,7 @@ RESULT_COLUMNS: dict[str, str] = {
     "lag_last": "Lag of the last sample.",
     "within_share": "Share of the sampled time in which the group was within the limit of the report.",
     "share": "Share of the whole that was counted.",
+    "queue_share": "Share of the uses of keys in one queue that are of this key; of the queue where it is largest.",
     "relative_change": "Change as a share of the earlier period.",
     "recovered_share": "Share of the messages that failed and were not given up in the end.",
     "saved_share": "How much smaller the bodies of a sample became by compression.",

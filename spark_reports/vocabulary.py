@@ -110,6 +110,7 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
     "lag_last": ("Lag at the end", Unit.COUNT),
     "within_share": ("Service level", Unit.SHARE),
     "share": ("Share", Unit.SHARE),
+    "queue_share": ("Of its queue", Unit.SHARE),
     "relative_change": ("Relative", Unit.SHARE),
     "recovered_share": ("Recovered", Unit.SHARE),
     "saved_share": ("Would shrink by", Unit.SHARE),

@@ -18,19 +18,27 @@ def key_counts(messages: DataFrame, column: str) -> DataFrame:
         column: ``keys`` (a message counts for each of its keys) or ``ordering_key``.
 
     Returns:
-        topic, key, messages, queues (how many of all stores the key is sent to), first_time, last_time.
+        topic, key, messages, queues (how many of all stores the key is sent to), queue_share (of the uses of keys in a queue,
+        those of this key; of the queue where that is most), first_time, last_time.
     """
     key = F.explode("keys") if column == "keys" else F.col(column)
     queue = F.struct("store", "real_queue_id").alias("queue")
     keyed = first_stored(messages).select(F.col("real_topic").alias("topic"), key.alias("key"), queue, "store_time")
-    return (
+    by_queue = (
         keyed.where("key is not null")
+        .groupBy("topic", "queue", "key")
+        .agg(F.count("*").alias("uses"), F.min("store_time").alias("first_time"), F.max("store_time").alias("last_time"))
+    )
+    in_queue = F.sum("uses").over(Window.partitionBy("topic", "queue"))
+    return (
+        by_queue.withColumn("of_queue", F.col("uses") / in_queue)
         .groupBy("topic", "key")
         .agg(
-            F.count("*").alias("messages"),
-            F.countDistinct("queue").alias("queues"),
-            F.min("store_time").alias("first_time"),
-            F.max("store_time").alias("last_time"),
+            F.sum("uses").alias("messages"),
+            F.count("*").alias("queues"),
+            F.max("of_queue").alias("queue_share"),
+            F.min("first_time").alias("first_time"),
+            F.max("last_time").alias("last_time"),
         )
     )
 

@@ -277,6 +277,14 @@ def test_queues_of_keys_are_those_that_the_producer_chose_in_each_store(spark):
     assert rows(key_counts(made, "keys"), "topic", "messages", "queues") == [("orders", 4, 3)]
 
 
+def test_the_share_of_a_key_is_that_of_the_queue_where_it_is_most(spark):
+    lanes = [("slow", 1)] * 3 + [("quick", 1)] + [("slow", 2)] + [("quick", 2)] * 4
+    made = messages(spark, KEY_COLUMNS, *({"ordering_key": key, "kind": "fifo", "queue_id": queue} for key, queue in lanes))
+    assert rows(key_counts(made, "ordering_key"), "key", "messages", "queues", "queue_share") == [
+        ("quick", 5, 2, 0.8), ("slow", 4, 2, 0.75),
+    ]  # fmt: skip
+
+
 def test_queues_miss_offsets_between_their_ends_only(spark):
     made = messages(
         spark, QUEUE_COLUMNS, {"queue_offset": 10}, {"queue_offset": 13}, {"queue_offset": 13},
