@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from broker_core.remoting.frame import RemotingCommand, encode_command
 from broker_core.remoting.json_body import MessageQueue, emit
 from broker_core.remoting.server import RemotingServer
 from broker_core.store.dispatch import SCHEDULE_TOPIC
+from tests.support.client_thread import ClientThread
 
 V4_9_4, V5_3_3 = 401, 479
 LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -293,3 +295,14 @@ class FakeCluster:
         ]
         body = {"queueDatas": queues, "brokerDatas": [self._data(broker) for broker in having]}
         return command.reply(body=emit(body, bare_int_keys=True))
+
+
+@contextmanager
+def on_a_thread(cluster: FakeCluster) -> Iterator[FakeCluster]:
+    """A cluster that runs beside a test without a loop."""
+    with ClientThread() as thread:
+        thread.call(cluster.__aenter__())
+        try:
+            yield cluster
+        finally:
+            thread.call(cluster.__aexit__())

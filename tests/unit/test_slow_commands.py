@@ -16,8 +16,7 @@ import pytest
 from broker_core.remoting.codes import RequestCode
 from broker_core.replay.journal import RECEIPT_FILE
 from tests.support.broker_process import CHECKOUT
-from tests.support.client_thread import ClientThread
-from tests.support.fake_cluster import FakeBroker, FakeCluster, silent
+from tests.support.fake_cluster import FakeBroker, FakeCluster, on_a_thread, silent
 from tests.support.remoting_peer import eventually
 
 QUEUES, HELD = 2, 60
@@ -28,12 +27,8 @@ def cluster():
     """A broker that runs on a thread."""
     broker = FakeBroker("a", {"orders": QUEUES}, {"orders": HELD})
     made = FakeCluster([broker])
-    with ClientThread() as thread:
-        thread.call(made.__aenter__())
-        try:
-            yield made
-        finally:
-            thread.call(made.__aexit__())
+    with on_a_thread(made):
+        yield made
 
 
 class Command:

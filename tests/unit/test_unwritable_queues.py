@@ -11,8 +11,7 @@ import pytest
 from broker_core.queue_reading.model import ReadLimits, Wanted
 from broker_core.queue_reading.reader import QueueReader
 from tests.support.broker_process import CHECKOUT
-from tests.support.client_thread import ClientThread
-from tests.support.fake_cluster import V4_9_4, FakeBroker, FakeCluster
+from tests.support.fake_cluster import V4_9_4, FakeBroker, FakeCluster, on_a_thread
 
 QUEUES, UNWRITABLE, HELD, READ = 4, 2, 30, 10
 
@@ -25,12 +24,8 @@ def cluster():
         positions={"orders@settle": dict.fromkeys(range(QUEUES), READ)},
     )  # fmt: skip
     made = FakeCluster([broker])
-    with ClientThread() as thread:
-        thread.call(made.__aenter__())
-        try:
-            yield made
-        finally:
-            thread.call(made.__aexit__())
+    with on_a_thread(made):
+        yield made
 
 
 def told(*words: object) -> subprocess.CompletedProcess[str]:

@@ -9,8 +9,7 @@ from broker_core.queue_reading import client
 from broker_core.queue_reading.model import ReadLimits, Wanted
 from broker_core.queue_reading.reader import QueueReader
 from broker_core.search.cluster import split_records
-from tests.support.client_thread import ClientThread
-from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping
+from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping, on_a_thread
 
 HELD, QUEUES = 300, 2
 
@@ -18,12 +17,8 @@ HELD, QUEUES = 300, 2
 @pytest.fixture
 def cluster():
     made = FakeCluster([FakeBroker(name, {"orders": QUEUES}, {"orders": HELD}) for name in ("a", "b")])
-    with ClientThread() as thread:
-        thread.call(made.__aenter__())
-        try:
-            yield made
-        finally:
-            thread.call(made.__aexit__())
+    with on_a_thread(made):
+        yield made
 
 
 @pytest.mark.parametrize("half", [False, True])
