@@ -24,7 +24,11 @@ def check_group(group: str) -> str:
 
 def is_group_name(group: str) -> bool:
     """Whether a broker creates a group of this name; clients may commit offsets under others, which brokers keep."""
-    return _ALLOWED.fullmatch(group) is not None and len(group) <= GROUP_CHARACTERS_MAX
+    try:
+        check_group(group)
+    except UsageError:
+        return False
+    return True
 
 
 def retry_topic(group: str) -> str:
