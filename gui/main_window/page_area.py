@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QHBoxLayout,
+    QStackedWidget,
+    QTabBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.main_window.page_room import PageRoom
 from gui.main_window.places import Place
@@ -324,15 +333,17 @@ class PageArea(QWidget):
         self._write_buttons()
 
     def _write_buttons(self) -> None:
-        """Qt writes the words of the buttons in the strip once, when it makes them."""
-        for index in range(self.tabs.count()):
-            close = self.tabs.tabButton(index, QTabBar.ButtonPosition.RightSide)
-            if close is not None:
-                close.setToolTip(tr("Close the tab"))
-        for name, words in (("ScrollLeftButton", tr("Tabs to the left")), ("ScrollRightButton", tr("Tabs to the right"))):
-            button = self.tabs.findChild(QToolButton, name)
-            if button is not None:
-                button.setAccessibleName(words)
+        """Qt writes the words of the buttons in the strip once, when it makes them.
+
+        What `tabButton` and `findChildren` give of a button stays in Python when its tab is closed (PySide6 6.11), what
+        `children` gives does not.
+        """
+        arrows = {"ScrollLeftButton": tr("Tabs to the left"), "ScrollRightButton": tr("Tabs to the right")}
+        for button in self.tabs.children():
+            if isinstance(button, QToolButton):
+                button.setAccessibleName(arrows.get(button.objectName(), ""))
+            elif isinstance(button, QAbstractButton):
+                button.setToolTip(tr("Close the tab"))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

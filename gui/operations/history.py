@@ -6,6 +6,7 @@ time range changes or the window's record has moved on so far that something bet
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,9 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, ReadHistory
 from broker_core.api import HistoryLines as Answer
+from gui.error_words import error_line
 from gui.operations.queries import LatestQuery
+from gui.text import tr
 from monitoring.series import Floats, History
 from monitoring.sources.base import ClusterSource, SourceStatus
 
@@ -42,11 +45,16 @@ def goes_on(asked: tuple[int, int], from_ms: int, to_ms: int) -> bool:
     return to_ms - from_ms == asked_to_ms - asked_from_ms or (from_ms == asked_from_ms and to_ms > asked_to_ms)
 
 
+def not_read(error: OrbitError | None) -> str:
+    """What a chart says of figures that were refused, in the language of the window; nothing where they were not."""
+    return "" if error is None else tr("The history was not read: {reason}", reason=error_line(error))
+
+
 class HistoryLines(QObject):
     """Lines of one chart. Lives as long as its owner.
 
     Signals:
-        arrived: The worker answered; draw again.
+        arrived: The worker answered, or `fault` changed; draw again.
     """
 
     arrived = Signal()
@@ -59,6 +67,12 @@ class HistoryLines(QObject):
         self._asked: tuple[tuple[str, ...], int, int] | None = None
         """The series, and the time in ms from when to when."""
         self._older: dict[str, Line] = {}
+        self._error: OrbitError | None = None
+
+    @property
+    def fault(self) -> str:
+        """What was not read, and why, in the language of the window; empty where all was."""
+        return not_read(self._error)
 
     def lines(self, names: Sequence[str], from_ms: int, to_ms: int) -> dict[str, Line]:
         """Lines of series up to now, by name; what is not there yet comes with `arrived`.
@@ -73,6 +87,7 @@ class HistoryLines(QObject):
         """
         begin_ms = self._record_begins(to_ms)
         if begin_ms <= from_ms + SEAM_MS:
+            self._error = None
             return {name: self._history.series(name).window(from_ms, to_ms, POINTS_MAX) for name in names}
         self._ask_if_needed(tuple(names), from_ms, to_ms, begin_ms)
         share = max(0.0, (to_ms - begin_ms) / max(1, to_ms - from_ms))
@@ -90,7 +105,7 @@ class HistoryLines(QObject):
         if self._source.status is not SourceStatus.READY:
             return
         if self._asked is not None and self._asked[0] != names:
-            self._older = {}
+            self._older, self._error = {}, None
         if self._asked is not None and self._asked[0] == names and self._has(from_ms, to_ms, begin_ms):
             return
         self._asked = (names, from_ms, to_ms)
@@ -108,11 +123,15 @@ class HistoryLines(QObject):
         assert self._asked is not None
         columns = zip(self._asked[0], answer.times_ms, answer.low, answer.high, strict=True)
         self._older = {name: _envelope(times, low, high, answer.step_ms) for name, times, low, high in columns}
+        self._error = None
         self.arrived.emit()
 
-    def _failed(self, _error: OrbitError) -> None:
-        """Leave the chart with what the window knows itself; asked again when the range or the record moves on."""
+    def _failed(self, error: OrbitError) -> None:
+        """Leave the chart with what the window knows itself; asked again when it is drawn again."""
         self._asked = None
+        before, self._error = self._error, error
+        if before is None or before.message != error.message:
+            self.arrived.emit()
 
 
 class EventMarks(QObject):
@@ -124,7 +143,7 @@ class EventMarks(QObject):
         parent: The owner.
 
     Signals:
-        arrived: The worker answered; draw again.
+        arrived: The worker answered, or `fault` changed; draw again.
     """
 
     arrived = Signal()
@@ -137,11 +156,19 @@ class EventMarks(QObject):
         self._asked: tuple[str, int, int] | None = None
         """The subject, and the time in ms from when to when."""
         self._events: list[tuple[int, str, str]] = []
+        self._error: OrbitError | None = None
+        self._again_s = 0.0
+        """When what was refused is asked for again, seconds of the monotonic clock."""
+
+    @property
+    def fault(self) -> str:
+        """What was not read, and why, in the language of the window; empty where all was."""
+        return "" if self._error is None else tr("The events were not read: {reason}", reason=error_line(self._error))
 
     def events(self, from_ms: int, to_ms: int, subject: str = "") -> list[tuple[int, str, str]]:
         """Time in ms, kind and text of the events of a range, oldest first; those not known yet come with `arrived`."""
         if self._asked is not None and self._asked[0] != subject:
-            self._events = []
+            self._events, self._error = [], None
         if self._source.status is SourceStatus.READY and not self._are_known(subject, from_ms, to_ms):
             self._asked = (subject, from_ms, to_ms)
             # A group's chart shows restarts too, which have no subject: the rest is left out here.
@@ -151,7 +178,7 @@ class EventMarks(QObject):
 
     def _are_known(self, subject: str, from_ms: int, to_ms: int) -> bool:
         """Whether they were asked for a short while ago at most; a later begin needs no other question."""
-        if self._asked is None:
+        if self._asked is None or (self._error is not None and time.monotonic() >= self._again_s):
             return False
         asked_subject, asked_from_ms, asked_to_ms = self._asked
         return subject == asked_subject and asked_from_ms <= from_ms and 0 <= to_ms - asked_to_ms < EVENTS_STEP_MS
@@ -161,10 +188,15 @@ class EventMarks(QObject):
         rows = zip(page.at_ms, page.kind, page.text, page.subject, strict=True)
         wanted = self._asked[0]
         self._events = [(at, kind, text) for at, kind, text, subject in rows if not wanted or subject in {"", wanted}][::-1]
+        self._error = None
         self.arrived.emit()
 
-    def _failed(self, _error: OrbitError) -> None:
+    def _failed(self, error: OrbitError) -> None:
         """Leave the chart without new marks; asked again after `EVENTS_STEP_MS`."""
+        self._again_s = time.monotonic() + EVENTS_STEP_MS / 1_000
+        before, self._error = self._error, error
+        if before is None or before.message != error.message:
+            self.arrived.emit()
 
 
 class RecordBegin(QObject):

@@ -38,12 +38,13 @@ class HistoryMatrix(QObject):
         self._asked: tuple[tuple[str, ...], int, int] | None = None
         self._names: tuple[str, ...] = ()
         self.matrix = NO_MATRIX
-        self._error: OrbitError | None = None
+        self.error: OrbitError | None = None
+        """Why it was not read, as it was told."""
 
     @property
     def fault(self) -> str:
         """Why it was not read, in the language of the window; empty where it was."""
-        return "" if self._error is None else error_text(self._error)
+        return "" if self.error is None else error_text(self.error)
 
     @property
     def waiting(self) -> bool:
@@ -57,7 +58,7 @@ class HistoryMatrix(QObject):
             self._names = wanted
             self._query.cancel()
             self._asked = None
-            self.matrix, self._error = NO_MATRIX, None
+            self.matrix, self.error = NO_MATRIX, None
         if not wanted or self._source.status is not SourceStatus.READY or self._is_fresh(from_ms, to_ms):
             return
         self._asked = (wanted, from_ms, to_ms)
@@ -76,9 +77,9 @@ class HistoryMatrix(QObject):
     def _take(self, lines: HistoryLines) -> None:
         assert self._asked is not None
         _names, from_ms, to_ms = self._asked
-        self.matrix, self._error = matrix_of(lines, from_ms, to_ms), None
+        self.matrix, self.error = matrix_of(lines, from_ms, to_ms), None
         self.arrived.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        self.matrix, self._error = NO_MATRIX, error
+        self.matrix, self.error = NO_MATRIX, error
         self.arrived.emit()

@@ -20,9 +20,9 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
+from gui.plots.chart_note import ChartNote
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
 from gui.plots.chart_tip import ChartTip
-from gui.plots.empty_note import EmptyNote
 from gui.plots.forecast_lines import FILL_ALPHA, ForecastLines
 from gui.plots.light_plot import LightPlot
 from gui.plots.mark_names import NamedMark, mark_names
@@ -100,7 +100,8 @@ class TimeChart(QWidget):
         self._dots: dict[str, Any] = {}
         """Of the lines that ever had a point that stood alone."""
         self._forecast: ForecastLines | None = None
-        self._emptiness: EmptyNote | None = None
+        self._note: ChartNote | None = None
+        self._fault = self._marks_fault = ""
         self._crosshair_s = math.nan
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
@@ -112,14 +113,17 @@ class TimeChart(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._plot)
-        self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
-        self._plot.getViewBox().sigResized.connect(self._draw_marks)
-        self._plot.viewport().installEventFilter(self)
         self._is_stale = False
-        theme.changed.connect(self._theme_changed)
-        times.changed.connect(self._plot.getAxis("bottom").relabel)
+        self._follow()
         self._restyle(theme.tokens)
         self.setMinimumHeight(90)
+
+    def _follow(self) -> None:
+        self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
+        self._plot.getViewBox().sigResized.connect(self._resized)
+        self._plot.viewport().installEventFilter(self)
+        self._theme.changed.connect(self._theme_changed)
+        self._times.changed.connect(self._plot.getAxis("bottom").relabel)
 
     # ---- what pages call -------------------------------------------------------------------------------------------
 
@@ -137,14 +141,16 @@ class TimeChart(QWidget):
         self.legend.setParent(self)
         self.legend.hide()
 
-    def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float) -> None:
+    def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float, fault: str = "") -> None:
         """Show these points; a series that is not named keeps its old ones.
 
         Args:
             points: Series key → (x seconds, y), of one length each.
             from_s: Left end of the axis, seconds since the epoch.
             to_s: Right end.
+            fault: What of them was not read, and why; in the language of the window.
         """
+        self._fault = fault
         self._data.update(points)
         for key, (x, y) in points.items():
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
@@ -154,7 +160,7 @@ class TimeChart(QWidget):
         now, drawn = self._seconds_per_px, self._marks_drawn_at
         if self._shown_marks and not drawn / MARKS_AGAIN <= now <= drawn * MARKS_AGAIN:
             self._draw_marks()
-        self._show_emptiness()
+        self._show_note()
         self.legend.update_values()
 
     def _show_dots(self, key: str, x: Floats, y: Floats) -> None:
@@ -169,14 +175,29 @@ class TimeChart(QWidget):
             self._dots[key].setVisible(key not in self._hidden)
         self._dots[key].setData(x[lone], y[lone])
 
-    def _show_emptiness(self) -> None:
-        """Say it where no value of the shown lines is known: a frame without lines could as well be a fault."""
-        is_empty = not any(np.isfinite(y).any() for key, (_, y) in self._data.items() if key not in self._hidden)
-        if self._emptiness is None:
-            if not is_empty:
+    def _show_note(self) -> None:
+        """Say it where no value of the shown lines is known, or where something was not read."""
+        begins = [x[np.isfinite(y)][:1] for key, (x, y) in self._data.items() if key not in self._hidden]
+        begin_s = min((float(x[0]) for x in begins if len(x)), default=math.inf)
+        if self._note is None:
+            if not math.isinf(begin_s) and not self.fault:
                 return
-            self._emptiness = EmptyNote(self._plot)
-        self._emptiness.setVisible(is_empty)
+            self._note = ChartNote(self._plot)
+        self._note.tell(is_empty=math.isinf(begin_s), fault=self.fault)
+        self._place_note(begin_s)
+
+    def _place_note(self, begin_s: float) -> None:
+        if self._note is None or self._note.isHidden():
+            return
+        box = self._plot.getViewBox()
+        inside = self._plot.mapFromScene(box.sceneBoundingRect()).boundingRect()
+        known_s = min(max(0.0, begin_s - box.viewRange()[0][0]), self._seconds_per_px * inside.width())
+        self._note.place(inside, round(known_s / self._seconds_per_px))
+
+    @property
+    def fault(self) -> str:
+        """What of the lines or the events was not read, and why; empty for nothing."""
+        return self._fault or self._marks_fault
 
     def show_forecast(self, forecast: ChartForecast | None) -> None:
         """Show where the first line goes, dashed, with its band; None: nothing."""
@@ -187,14 +208,25 @@ class TimeChart(QWidget):
             self._forecast.set_colour(self.colour(self._series[0].key, self._theme.tokens))
         self._forecast.show(forecast)
 
-    def set_marks(self, marks: Sequence[ChartMark]) -> None:
-        """Show these events instead of the ones before."""
+    def set_marks(self, marks: Sequence[ChartMark], fault: str = "") -> None:
+        """Show these events instead of the ones before.
+
+        Args:
+            marks: In any order.
+            fault: Why more of them were not read, in the language of the window; said with the next points.
+        """
+        self._marks_fault = fault
         if sorted(marks, key=lambda mark: mark.at_s) == self._shown_marks:
             return
         self._shown_marks = sorted(marks, key=lambda mark: mark.at_s)
         self._draw_marks()
 
-    def _draw_marks(self, _box: object = None) -> None:
+    def _resized(self, _box: object) -> None:
+        self._draw_marks()
+        if self._note is not None:
+            self._show_note()
+
+    def _draw_marks(self) -> None:
         for item in self._marks:
             self._plot.removeItem(item)
         tokens = self._theme.tokens
@@ -283,7 +315,8 @@ class TimeChart(QWidget):
 
     def described(self) -> str:
         """What the lines say now, for a screen reader."""
-        return "; ".join(f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self._series if one.key not in self._hidden)
+        values = [f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self._series if one.key not in self._hidden]
+        return "; ".join(filter(None, (self.fault, *values)))
 
     def is_at_threshold(self, at: QPointF) -> bool:
         """Whether a place of the plot's viewport is so near to the threshold that a drag moves it."""

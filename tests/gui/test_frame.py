@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QCloseEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu
 from shiboken6 import isValid
 
 from broker_core.api import WorkerLostError
@@ -19,6 +20,7 @@ from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
 from gui.main_window.page_area import TITLE_WIDTH_MAX
+from gui.main_window.places import Place
 from gui.models.reports import RunState
 from gui.operations.requests import BegunLater
 from gui.operations.tasks import TaskList
@@ -111,6 +113,23 @@ def test_a_page_gets_a_window_of_its_own_and_comes_back(frame):
     assert frame.navigation.windows == []
     assert frame.area.current is page
     assert frame.ids() == ["overview", "topics"]
+
+
+def test_a_tab_that_is_closed_leaves_no_button_in_python(frame):
+    def known():
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        gc.collect()
+        return sum(isinstance(one, QAbstractButton) for one in gc.get_objects())
+
+    def open_and_close():
+        for _ in range(10):
+            frame.window.navigation.open(Place("topics"), new_tab=True)
+            frame.window.navigation.close_current()
+
+    open_and_close()
+    before = known()
+    open_and_close()
+    assert known() <= before
 
 
 def test_the_last_tab_leaves_another_page_behind(frame):

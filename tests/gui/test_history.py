@@ -134,6 +134,50 @@ def test_other_series_do_not_show_the_old_ones(owner):
     assert len(x) == 0
 
 
+def test_what_was_refused_is_told_once_and_until_it_is_read(owner):
+    source = Source()
+    source.fail_with = WorkerError("the record is locked")
+    lines = HistoryLines(source, recorded(61), owner)
+    told = []
+
+    def draw():
+        told.append(lines.fault)
+        lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
+
+    lines.arrived.connect(draw)
+    for _ in range(3):
+        draw()
+    assert len(told) == 4, "a reason that was told is not drawn again at once"
+    assert told[-1].startswith("The history was not read: ")
+    assert "the record is locked" in told[-1]
+    source.fail_with = None
+    draw()
+    assert lines.fault == ""
+
+    source.fail_with = WorkerError("the record is locked")
+    lines.lines([NAME], NOW_MS - 12 * HOUR_MS, NOW_MS)
+    assert lines.fault
+    lines.lines([NAME], NOW_MS - 60_000, NOW_MS)
+    assert lines.fault == "", "the window has all of this range itself"
+
+
+def test_events_that_were_refused_are_told_and_asked_for_again_after_a_while(owner, monkeypatch):
+    source = FakeSource()
+    source.fail_with = WorkerError("the record is locked")
+    marks = EventMarks(source, ["restart"], owner)
+    drawn = []
+    marks.arrived.connect(lambda: drawn.append(marks.fault))
+    for _ in range(3):
+        marks.events(NOW_MS - HOUR_MS, NOW_MS)
+    assert [method for method, _ in source.asked] == ["read_events"]
+    assert ["The events were not read" in fault for fault in drawn] == [True]
+    source.fail_with = None
+    monkeypatch.setattr("gui.operations.history.EVENTS_STEP_MS", 0)
+    marks._again_s = 0.0
+    marks.events(NOW_MS - HOUR_MS, NOW_MS)
+    assert ([method for method, _ in source.asked], marks.fault) == (["read_events"] * 2, "")
+
+
 def test_without_a_broker_or_after_an_error_the_windows_own_record_is_shown(owner):
     for source in (FakeSource(status=SourceStatus.LOST), FakeSource()):
         source.fail_with = WorkerError("no history")

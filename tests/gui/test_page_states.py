@@ -6,12 +6,15 @@ import pytest
 
 from broker_core.api import WorkerError
 from gui.gallery_source import KNOWN_WITHOUT_ASKING, REASON, failing, silent
+from gui.plots.time_chart import TimeChart
 from gui.text import UNKNOWN
 from gui.views.alerts.view import AlertsView
 from gui.views.clients.view import ALL, ClientsView
 from gui.views.consumers.view import ConsumersView
 from gui.views.events.view import EventsView
+from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
+from gui.views.topics.topic_view import TopicView
 from gui.views.transactions.view import TransactionsView
 from tests.support.fake_source import FakeSource
 
@@ -50,6 +53,35 @@ def test_a_table_that_was_read_says_nothing_of_it(show_page, page):
     for grid in GRIDS[page](view):
         assert READING not in said(grid)
         assert "not read" not in said(grid)
+
+
+class WithoutHistory(FakeSource):
+    """Tells all but what was."""
+
+    def read_history(self, query):
+        self.fail_with = WorkerError(REASON)
+        try:
+            return super().read_history(query)
+        finally:
+            self.fail_with = None
+
+
+CHARTS = {OverviewView: {}, ConsumersView: {}, TopicView: {"topic": "payments"}, StoreView: {}, AlertsView: {}}
+
+
+@pytest.mark.parametrize("page", CHARTS)
+def test_a_chart_whose_history_was_not_read_says_so(show_page, qtbot, page):
+    view = show_page(page, WithoutHistory())
+    view.open(CHARTS[page])
+    view.context.time_range.set_length(24 * 3_600_000)
+    view.state_changed(view.context.source.state)
+    if page is AlertsView:
+        view.grid.select_first()
+    qtbot.waitUntil(lambda: bool(view.findChildren(TimeChart)))
+    charts = [chart for chart in view.findChildren(TimeChart) if chart.isVisible()]
+    assert charts
+    assert [chart.fault for chart in charts] == [f"The history was not read: {REASON}"] * len(charts)
+    assert all(chart._note.isVisible() for chart in charts)
 
 
 def test_how_many_there_are_is_unknown_until_they_were_read(show_page):

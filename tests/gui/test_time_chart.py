@@ -235,7 +235,7 @@ def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
 def test_a_chart_without_a_known_value_says_so(chart):
     nothing = np.full(60, np.nan)
     chart.show_points({"in": (X, nothing), "out": (X, nothing)}, 1_000, 1_060)
-    note = chart._emptiness
+    note = chart._note
     assert note.isVisible()
     assert note.text() == "No value is known in this time range."
     chart.show_points({"out": (X, np.where(X > 1_050, 1.0, np.nan))}, 1_000, 1_060)
@@ -243,6 +243,29 @@ def test_a_chart_without_a_known_value_says_so(chart):
     chart.toggle_series("out")
     chart.show_points({}, 1_000, 1_060)
     assert note.isVisible()
+
+
+def test_a_chart_says_what_was_not_read_with_lines_and_without(chart):
+    nothing, known = np.full(60, np.nan), np.full(60, 5.0)
+    chart.show_points({"in": (X, nothing), "out": (X, nothing)}, 1_000, 1_060, "The history was not read: no answer")
+    note = chart._note
+    assert (note.isVisible(), note.text()) == (True, "The history was not read: no answer")
+    middle = note.geometry().center()
+    chart.show_points({"in": (X, np.where(X > 1_040, 5.0, np.nan))}, 1_000, 1_060, "The history was not read: no answer")
+    assert note.isVisible()
+    assert note.geometry().center().x() < middle.x(), "it stands before the line"
+    chart.show_points({"in": (X, known)}, 1_000, 1_060, "The history was not read: no answer")
+    assert abs(note.geometry().center().x() - middle.x()) <= 1
+    assert note.geometry().bottom() < middle.y(), "over the lines, where they leave room"
+    chart.resize(900, 300)
+    assert note.geometry().center().x() > middle.x()
+    assert chart.described().startswith("The history was not read")
+    chart.set_marks([], "The events were not read: no answer")
+    chart.show_points({}, 1_000, 1_060)
+    assert note.text() == chart.fault == "The events were not read: no answer"
+    chart.set_marks([])
+    chart.show_points({}, 1_000, 1_060)
+    assert (note.isVisible(), chart.fault) == (False, "")
 
 
 def test_names_of_marks_follow_the_theme(chart, theme):

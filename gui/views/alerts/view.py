@@ -332,7 +332,7 @@ class AlertsView(PageView):
             self.chart.set_value_text(in_words, ticks, binary=unit == "B")
         source = self._lines if name in self.context.history.names() else self._recorded
         lines = source.lines([name], from_ms, to_ms)
-        self.chart.show_points({"value": lines[name]}, from_ms / 1_000, to_ms / 1_000)
+        self.chart.show_points({"value": lines[name]}, from_ms / 1_000, to_ms / 1_000, source.fault)
         try:
             threshold = self.form.rule().threshold
         except UsageError:

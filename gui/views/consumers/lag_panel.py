@@ -265,7 +265,8 @@ class LagPanel(Panel):
         if self._is_by_queue:
             events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
             measure = MEASURES[self.switch.current]
-            self.by_queue.draw(measure.series, measure.factor, (from_ms, to_ms), chart_marks(events, from_ms, to_ms))
+            marks = chart_marks(events, from_ms, to_ms)
+            self.by_queue.draw(measure.series, measure.factor, (from_ms, to_ms), marks, self._marks.fault)
             return
         chart, rule = self._chart.made, self._rule
         if chart is None or rule is None:
@@ -273,15 +274,17 @@ class LagPanel(Panel):
         measure = MEASURES[self.switch.current]
         empty = np.zeros(0)
         name, x, y = "", empty, empty
+        source = self._zoom_lines or self._lines
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
-            x, y = (self._zoom_lines or self._lines).lines([name], from_ms, to_ms)[name]
+            x, y = source.lines([name], from_ms, to_ms)[name]
         wants_ahead = self.switch.current == LAG and not self.is_zoomed and self._context.time_range.between is None
         ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
-        chart.set_marks(chart_marks(events, from_ms, to_ms))
+        chart.set_marks(chart_marks(events, from_ms, to_ms), self._marks.fault)
         chart.show_forecast(ahead)
-        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000 if ahead is None else ahead.x[-1])
+        end_s = to_ms / 1_000 if ahead is None else ahead.x[-1]
+        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, source.fault)
         rule.show(name, measure.factor)
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.models.consumers import PositionRow
+from gui.operations.history import not_read
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.brush import Brush
 from gui.plots.chart_series import ChartMark, ChartSeries
@@ -66,8 +67,10 @@ class QueueLines(QWidget):
             self._places = []
         self._positions = positions
 
-    def draw(self, figure: str, factor: float, span_ms: tuple[int, int], marks: Sequence[ChartMark]) -> None:
-        """Draw a figure of the positions (``lag_messages``, ``behind_ms``) over a time."""
+    def draw(
+        self, figure: str, factor: float, span_ms: tuple[int, int], marks: Sequence[ChartMark], marks_fault: str = ""
+    ) -> None:
+        """Draw a figure of the positions (``lag_messages``, ``behind_ms``) over a time; the fault is that of the marks."""
         if not self._places and self._positions:
             self._places = [(row.topic, row.queue_id) for row in self._positions[:NAMES_MAX]]
             self._make_chart()
@@ -88,8 +91,8 @@ class QueueLines(QWidget):
                 # Messages add up; of times the longest counts.
                 joined = np.nansum(rest, axis=0) if figure == "lag_messages" else np.fmax.reduce(rest, axis=0)
                 points[OTHERS] = (x, np.where(unknown, np.nan, joined) * factor)
-        self.chart.set_marks(marks)
-        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+        self.chart.set_marks(marks, marks_fault)
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, not_read(self._matrix.error))
 
     def _make_chart(self) -> None:
         if self.chart is not None:

@@ -54,9 +54,10 @@ class ThroughputPanel(Panel):
 
     def _draw(self) -> None:
         if self._state is not None:
-            _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
             from_ms, to_ms = self._context.time_range.window_ms(self._state.taken_ms)
-            self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms), from_ms, to_ms))
+            marks = chart_marks(self._marks.events(from_ms, to_ms), from_ms, to_ms)
+            self.chart.set_marks(marks, self._marks.fault)
+            _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
             self._rule.show(_SERIES[self.unit.current]["in"])
 
     def retranslate(self) -> None:
@@ -115,7 +116,7 @@ def backlog_change(history: History, state: ClusterState) -> float:
 def _draw(chart: TimeChart, context: PageContext, source: HistoryLines, state: ClusterState, names: dict[str, str]) -> None:
     from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
     lines = source.lines(list(names.values()), from_ms, to_ms)
-    chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000)
+    chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000, source.fault)
 
 
 def _backlog_text(change: float) -> str:

@@ -352,7 +352,7 @@ class StoreView(PageView):
         from_ms, to_ms = self.context.time_range.window_ms(state.taken_ms)
         lines = self._lines.lines(list(_SERIES.values()), from_ms, to_ms)
         points = {key: lines[name] for key, name in _SERIES.items()}
-        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault)
         self._rule.show(_SERIES["p99"])
         self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
 

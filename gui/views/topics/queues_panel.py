@@ -283,8 +283,10 @@ class QueuesPanel(QWidget):
             return
         names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
         lines = self._lines.lines(list(names.values()), from_ms, to_ms)
-        self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms))
-        self.chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000)
+        marks = chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms)
+        self.chart.set_marks(marks, self._marks.fault)
+        points = {key: lines[name] for key, name in names.items()}
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault)
         self._rule.show(names["put_rate"])
 
     def _select_row(self, row: int) -> None:

@@ -102,6 +102,8 @@ class TagChart(QWidget):
     def _words(self) -> str:
         if self.looks.fault:
             return tr("The messages were not read: {reason}", reason=self.looks.fault.replace("\n", " "))
+        if self._lines.fault:
+            return self._lines.fault
         if self.looks.is_busy and not self.looks.looks:
             return tr("Reading…")
         return tr(
