@@ -72,7 +72,8 @@ class ReportSpec:
         icon: Glyph name of the window's icon set.
         parameters: In the order a form shows them.
         stages: Keys and titles of the stages of a run, in order; progress lines name the keys.
-        needs_samples: It needs samples recorded while the console was connected; stored messages are not enough.
+        needs_samples: It reads what was recorded while the console was connected, and no stored messages.
+        needs_history: It can say nothing without the monitoring history; the journal of actions is not enough.
     """
 
     name: str
@@ -84,6 +85,7 @@ class ReportSpec:
     parameters: tuple[Parameter, ...]
     stages: tuple[tuple[str, str], ...]
     needs_samples: bool = False
+    needs_history: bool = False
 
     @property
     def module(self) -> str:
@@ -160,9 +162,12 @@ SAMPLED_BOUNDS = (FROM, TO)
 
 
 def _sampled(  # noqa: PLR0917  as `_report`
-    group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter
+    group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter, by_journal: bool = False
 ) -> ReportSpec:
-    return ReportSpec(name, title, summary, question, group, icon, (*SAMPLED_BOUNDS, *parameters), STAGES, needs_samples=True)
+    return ReportSpec(
+        name, title, summary, question, group, icon, (*SAMPLED_BOUNDS, *parameters), STAGES,
+        needs_samples=True, needs_history=not by_journal,
+    )  # fmt: skip
 
 
 def _report(  # noqa: PLR0917  a row of the table below
@@ -211,7 +216,7 @@ _REPORTS = (
     _report("Audit", "incident", "lightning", "Incident window", "A window of time on one page, beside the time before it",
             "What happened between these two times.", BEFORE),
     _sampled("Audit", "operations", "terminal-window", "Operations", "Recorded actions of the console, events of the broker",
-             "Who reset, cancelled, deleted or resent what."),
+             "Who reset, cancelled, deleted or resent what.", by_journal=True),
     _report("Audit", "sql", "code", "Spark SQL", "A query of your own over messages and samples",
             "Whatever you ask, in SQL.", QUERY, SAVED, SAVE_AS, SQL_ROWS),
 )  # fmt: skip

@@ -31,17 +31,24 @@ def collect(
     Args:
         queries: Of one session that this process started.
         at_once: How many run at the same time, this thread's among them.
-        first: Names of those that are run first; of queries that are not there, none.
-        tell: Called once, with the answers of ``first``, as soon as all of them are there; in whichever thread had the last.
+        first: Names of those that are run first, with no other beside them; of queries that are not there, none.
+        tell: Called once, with the answers of ``first``, as soon as all of them are there.
 
     Raises:
         PySparkException, Py4JError: What the first query that failed raised; none is begun after it.
     """
-    wanted = frozenset(first) & queries.keys()
-    waiting = deque(sorted(queries.items(), key=lambda query: query[0] not in wanted))
+    wanted = {name: query for name, query in queries.items() if name in first}
+    tables = _answers(wanted, at_once)
+    if wanted and tell is not None:
+        tell(dict(tables))
+    tables |= _answers({name: query for name, query in queries.items() if name not in wanted}, at_once)
+    return {name: tables[name] for name in queries}
+
+
+def _answers(queries: Mapping[str, DataFrame], at_once: int) -> dict[str, pa.Table]:
+    waiting = deque(queries.items())
     tables: dict[str, pa.Table] = {}
     faults: list[Exception] = []
-    lock = threading.Lock()
 
     def work() -> None:
         while not faults:
@@ -50,16 +57,9 @@ def collect(
             except IndexError:
                 return
             try:
-                keep(name, query.toArrow())
+                tables[name] = query.toArrow()
             except Exception as error:  # noqa: BLE001  told by the thread that asked
                 faults.append(error)
-
-    def keep(name: str, table: pa.Table) -> None:
-        with lock:
-            tables[name] = table
-            is_last = name in wanted and wanted <= tables.keys()
-        if is_last and tell is not None:
-            tell({one: tables[one] for one in wanted})
 
     others = _threads(work, min(at_once, len(waiting)) - 1)
     try:
@@ -70,7 +70,7 @@ def collect(
             thread.join()
     if faults:
         raise faults[0]
-    return {name: tables[name] for name in queries}
+    return tables
 
 
 def _threads(work: Callable[[], None], count: int) -> list[threading.Thread]:

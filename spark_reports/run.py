@@ -31,7 +31,7 @@ from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder, open_folder
 from spark_reports.progress import Progress
 from spark_reports.reading import Reading
-from spark_reports.samples.database import history_of
+from spark_reports.samples.database import history_of, require_history
 from spark_reports.session import ReportSession, SparkOptions
 from spark_reports.small_logs import (
     BYTES_MAX,
@@ -279,6 +279,8 @@ def _plan(run: ReportRun) -> ReadPlan:
     if run.spec.needs_samples:
         for store in run.stores:
             require_store(Path(store))
+            if run.spec.needs_history:
+                require_history(store)
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     cores = os.cpu_count() if is_local(run.spark.master) else None
     return plan_read(

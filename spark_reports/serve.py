@@ -155,6 +155,8 @@ class ReportServer:
         """A round for all reports; behind `PRACTICES` of them one for each report, which an order that comes cuts short."""
         if self._practised >= PRACTICES and self._lessons:
             practise_report(self._session, self._lessons.pop(0), self._orders.empty)
+            if not self._lessons:
+                self._session.tidy()
         else:
             practise(self._session)
         self._cancellation.install()  # as in `run`: the reports so far may have had no need of Spark

@@ -3,7 +3,8 @@
 A report is a module of `spark_reports.reports` with three functions:
 
     queries(reading)  what Spark computes, as named data frames; one of them ``accounting``
-    first(found)      the table that is told before the rest is there, made of what the queries named in ``FIRST`` gave
+    first(found)      the table that is told before the rest is there, made of what the queries named in ``FIRST`` gave: one of
+                      the result's, or rows of one under a title of their own
     result(found)     tables, charts and findings of what the queries gave
 
 A report of a single query (`throughput`) does without ``first``: nothing is there before the rest.

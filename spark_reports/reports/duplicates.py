@@ -11,44 +11,42 @@ from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import duration_text, first_of, number
-from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, cases
+from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, by_sameness, cases, sums
 from spark_reports.vocabulary import Unit
 
-FIRST = ("sums",)
+FIRST = ("same_unique_key",)
 SAMENESS = (UNIQUE_KEY, BUSINESS_KEY, BODY)
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
-    """Sums by sameness and topic, and the first cases."""
+    """Sums by sameness and topic, first those of unique keys, and the first cases."""
     source = read(reading, *DUPLICATE_COLUMNS, topics_of="meant")
-    found = cases(source.messages, reading.parameters.number("within-s") * 1000).persist()
-    sums = found.groupBy("sameness", "topic").agg(
-        F.count("*").alias("groups"), F.sum("repeats").alias("repeats"), F.max("apart_ms").alias("apart_ms")
-    )
+    by_kind = by_sameness(source.messages, reading.parameters.number("within-s") * 1000)
+    by_kind[UNIQUE_KEY] = by_kind[UNIQUE_KEY].persist()
+    found = cases(by_kind).persist()
     first = found.orderBy(F.desc("repeats"), "sameness", "topic", "key", "digest").limit(reading.parameters.number("top"))
-    return {ACCOUNTING: source.accounting, "sums": sums, "cases": first}
+    return {ACCOUNTING: source.accounting, FIRST[0]: sums(by_kind[UNIQUE_KEY]), "sums": sums(found), "cases": first}
 
 
 def first(found: Found) -> Table:
-    """Sums by sameness and topic."""
-    sums = ordered(found["sums"], "-repeats", "sameness", "topic")
-    return table("by_topic", "By sameness and topic", sums, totals=("groups", "repeats"))
+    """Sums of unique keys by topic, which are there before keys and bodies are compared."""
+    return _by_topic(found[FIRST[0]], "Same unique key, by topic")
 
 
 def result(found: Found) -> ReportResult:
     """Sums and cases."""
-    by_topic = first(found)
-    sums = by_topic.data
-    repeats = {name: sum(row["repeats"] for row in rows_of(sums) if row["sameness"] == name) for name in SAMENESS}
+    by_topic = _by_topic(found["sums"], "By sameness and topic")
+    totals = by_topic.data
+    repeats = {name: sum(row["repeats"] for row in rows_of(totals) if row["sameness"] == name) for name in SAMENESS}
     return found.result(
-        headlines=[Headline(repeats[name], Unit.COUNT, f"repeats by {name}", _cases(sums, name)) for name in SAMENESS],
-        findings=_findings(sums, repeats),
+        headlines=[Headline(repeats[name], Unit.COUNT, f"repeats by {name}", _cases(totals, name)) for name in SAMENESS],
+        findings=_findings(totals, repeats),
         charts=(
             bars(
                 "repeats",
                 "Repeats",
-                [f"{row['topic']} · (same {row['sameness']})" for row in rows_of(sums)],
-                sums["repeats"].to_pylist(),
+                [f"{row['topic']} · (same {row['sameness']})" for row in rows_of(totals)],
+                totals["repeats"].to_pylist(),
             ),
         ),
         tables=(
@@ -57,7 +55,7 @@ def result(found: Found) -> ReportResult:
                 "cases",
                 "Cases",
                 ordered(_named(found["cases"]), "-repeats", "sameness", "topic", "key"),
-                note=first_of(found["cases"].num_rows, total(sums, "groups")),
+                note=first_of(found["cases"].num_rows, total(totals, "groups")),
             ),
         ),
         notes=(
@@ -72,17 +70,21 @@ def result(found: Found) -> ReportResult:
     )
 
 
+def _by_topic(rows: pa.Table, title: str) -> Table:
+    return table("by_topic", title, ordered(rows, "-repeats", "sameness", "topic"), totals=("groups", "repeats"))
+
+
 def _named(cases: pa.Table) -> pa.Table:
     """Cases by what they have in common, a key or a body."""
     key = pc.coalesce(cases["key"], cases["digest"])
     return cases.set_column(cases.column_names.index("key"), "key", key).drop_columns("digest")
 
 
-def _cases(sums: pa.Table, name: str) -> str:
-    return f"in {number(sum(row['groups'] for row in rows_of(sums) if row['sameness'] == name), 'case')}"
+def _cases(totals: pa.Table, name: str) -> str:
+    return f"in {number(sum(row['groups'] for row in rows_of(totals) if row['sameness'] == name), 'case')}"
 
 
-def _findings(sums: pa.Table, repeats: dict[str, int]) -> list[str]:
+def _findings(totals: pa.Table, repeats: dict[str, int]) -> list[str]:
     sentences = [
         (
             f"{number(repeats[UNIQUE_KEY], 'message')} {'was' if repeats[UNIQUE_KEY] == 1 else 'were'} "
@@ -99,6 +101,6 @@ def _findings(sums: pa.Table, repeats: dict[str, int]) -> list[str]:
             f"{number(row['repeats'], 'repeat')} by {row['sameness']} are in {row['topic']}, at most "
             f"{duration_text(row['apart_ms'])} apart."
         )
-        for row in rows_of(sums.slice(0, 1))
+        for row in rows_of(totals.slice(0, 1))
     ]
     return sentences

@@ -97,6 +97,8 @@ def result(found: Found) -> ReportResult:
     repeated = keys.filter(pc.greater(keys["listed"], 1)).num_rows
     counts = first(found)
     dead = keys.filter(pc.greater(keys["dead"], 0)).num_rows
+    spaced = keys.filter(pc.match_substring(keys["key"], " ")).num_rows if found.parameters.text("match") == "keys" else 0
+    in_vain = f"{number(spaced, 'listed key')} with a space can match none: spaces separate the keys of a message."
     return found.result(
         headlines=(
             Headline(
@@ -117,6 +119,7 @@ def result(found: Found) -> ReportResult:
                 f"{number(total(keys, 'copies'), 'message')} carry a listed key; {number(dead, 'key')} "
                 f"{'has' if dead == 1 else 'have'} a dead letter."
             ),
+            *([in_vain] if spaced else []),
         ),
         charts=(bars("states", "Listed keys", list(STATES), counts.data["listed"].to_pylist(), words=True),),
         tables=(

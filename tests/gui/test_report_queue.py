@@ -246,7 +246,7 @@ def test_charts_of_a_result_are_drawn(view, qtbot, runner):
     (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
     view.refresh()
     panel = view.result.charts
-    qtbot.waitUntil(lambda: bool(panel.time_charts))
+    qtbot.waitUntil(lambda: bool(panel.time_charts) and panel.is_whole)
 
     titles = [view.result.sections.item(place).text() for place in range(view.result.sections.count())]
     assert titles == ["Findings", *(chart["title"] for chart in DRAWN), "By topic", "Manifest"]
@@ -263,12 +263,28 @@ def test_charts_can_follow_the_time_range_of_the_window(view, qtbot, runner):
     (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
     view.refresh()
     panel = view.result.charts
-    qtbot.waitUntil(lambda: bool(panel.time_charts))
+    qtbot.waitUntil(lambda: bool(panel.time_charts) and panel.is_whole)
     panel.range.choose(WINDOW)
     panel.range.chosen.emit(WINDOW)
     now_ms = view.context.source.state.taken_ms
     left, right = panel.time_charts[0][0].plot.getViewBox().viewRange()[0]
     assert (left * 1_000, right * 1_000) == pytest.approx(view.context.time_range.window_ms(now_ms))
+
+
+def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(view, qtbot, runner):
+    folder = leave_result(runner.folder / "a", charts="charts.json")
+    (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
+    view.refresh()
+    view.show_part(RESULT)
+    view.resize(1232, 420)
+    panel, parts = view.result.charts, view.result.sections
+    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.isVisible())
+    panel.show_charts(panel._charts, 0)
+    assert (panel.time_charts, panel.is_whole) == ([], False)
+    panel.jump_to(1)
+    qtbot.waitUntil(lambda: panel.is_whole)
+    bar = panel.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.value() == min(bar.maximum(), panel._titles[1].y() - JUMP_MARGIN) > 0)
 
 
 def test_what_is_no_chart_is_left_out():
@@ -294,7 +310,7 @@ def test_the_parts_of_a_result_are_jumped_to_by_keys(view, qtbot, runner):
     view.show_part(RESULT)
     view.resize(1232, 420)  # so that not all charts are seen at once
     panel, parts = view.result.charts, view.result.sections
-    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3)
+    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.is_whole)
     assert parts.current.kind is SectionKind.FINDINGS
     assert panel.isVisible()
 
@@ -321,7 +337,7 @@ def test_the_list_follows_what_is_scrolled_to(view, qtbot, runner):
     view.show_part(RESULT)
     view.resize(1232, 420)  # so that not all charts are seen at once
     panel, parts = view.result.charts, view.result.sections
-    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3)
+    qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.is_whole)
     qtbot.waitUntil(lambda: panel.verticalScrollBar().maximum() > 0)
     panel.verticalScrollBar().setValue(panel._titles[0].y())
     assert (parts.current.kind, parts.current.number) == (SectionKind.CHART, 0)

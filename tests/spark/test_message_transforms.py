@@ -10,7 +10,7 @@ from spark_reports.transforms.calendar import by_hour
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
 from spark_reports.transforms.dead_letters import DEAD_COLUMNS, causes, dead_by, dead_letters
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
-from spark_reports.transforms.duplicates import DUPLICATE_COLUMNS, cases
+from spark_reports.transforms.duplicates import DUPLICATE_COLUMNS, by_sameness, cases
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
 from spark_reports.transforms.latency import LATENCY_COLUMNS, latency_by, with_latency
@@ -328,7 +328,7 @@ def test_repeats_are_those_of_one_case_within_a_time(spark):
         {"unique_key": "w", "keys": ["k"], "body_crc": 2, "ms": 90_000},
         {"unique_key": "u", "kind": "retry", "body_crc": 1}, {"unique_key": "empty", "body_bytes": 0}, {"body_bytes": 0},
     )  # fmt: skip
-    found = cases(made, 30_000)
+    found = cases(by_sameness(made, 30_000))
     assert rows(found, "sameness", "topic", "key", "digest", "copies", "repeats", "apart_ms") == [
         ("body", "orders", None, "crc 00000002, 10 bytes", 2, 1, 30_000),
         ("business key", "orders", "k", None, 3, 1, 30_000),
@@ -344,14 +344,14 @@ def test_members_of_a_batch_are_no_repeats_of_each_other(spark):
         "keys": [f"k{one}"]} for one in range(3)),
         batch | {"member_key": "m1", "body_crc": 1, "keys": ["k1"], "ms": 500},
     )  # fmt: skip
-    assert rows(cases(made, 1_000), "sameness", "key", "copies") == [("unique key", "m1", 2)]
+    assert rows(cases(by_sameness(made, 1_000)), "sameness", "key", "copies") == [("unique key", "m1", 2)]
 
 
 def test_messages_of_two_stores_at_one_place_are_two(spark):
     made = messages(
         spark, DUPLICATE_COLUMNS, {"physical_offset": 0, "keys": ["k"]}, {"physical_offset": 0, "keys": ["k"], "store": "two"}
     )
-    assert rows(cases(made, 1_000), "sameness", "key", "copies") == [("body", None, 2), ("business key", "k", 2)]
+    assert rows(cases(by_sameness(made, 1_000)), "sameness", "key", "copies") == [("body", None, 2), ("business key", "k", 2)]
 
 
 def test_a_list_is_matched_with_what_was_sent_and_given_back(spark):

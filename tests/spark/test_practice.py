@@ -1,4 +1,4 @@
-"""Every report can be practised on nothing, in the queries that a real one runs."""
+"""Every report can be practised on made-up rows, in the queries that a real one runs."""
 
 import pytest
 

@@ -281,6 +281,16 @@ def test_reconcile(spark, store, keys_file):
     assert [row["key"] for row in rows(result, "missing")] == ["007", "never"]
     assert only(result, "keys", key="order-2")["listed"] == 2
     assert (only(result, "keys", key="invoice-19")["copies"], only(result, "keys", key="invoice-19")["dead"]) == (1, 1)
+    assert len(result.findings) == 2
+
+
+def test_listed_keys_that_can_match_none_are_counted(spark, store, tmp_path):
+    path = tmp_path / "keys.csv"
+    path.write_text("order\norder-1\norder 2\na b c\n", encoding="utf-8")
+    spaced = "2 listed keys with a space can match none: spaces separate the keys of a message."
+    assert run(spark, store.root, "reconcile", keys_file=path).findings[-1] == spaced
+    assert in_chinese(spaced) != spaced
+    assert spaced not in run(spark, store.root, "reconcile", keys_file=path, match="unique-key").findings
 
 
 def test_story(spark, store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Signal
@@ -14,6 +15,7 @@ from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, tr
 from gui.theme.manager import ThemeManager
+from gui.turns import next_turn
 from gui.views.reports.columns import figure_text
 from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
@@ -25,8 +27,7 @@ LEGEND_COLUMNS = 4
 TIME_CHART_HEIGHT = 220
 GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
-
-
+Points = dict[str, tuple[Floats, Floats]]
 JUMP_MARGIN = 8
 """Px above the title of a chart that is jumped to."""
 
@@ -46,13 +47,18 @@ class ChartsPanel(QScrollArea):
         super().__init__(parent)
         self._theme, self._times, self._time_range = theme, times, time_range
         self._charts: Sequence[ResultChart] = ()
-        self.time_charts: list[tuple[TimeChart, dict[str, tuple[Floats, Floats]]]] = []
+        self.time_charts: list[tuple[TimeChart, Points]] = []
+        self._points: dict[int, Points] = {}
+        """Of the charts over time, by their number."""
         self.range = SegmentedControl([(WHOLE, " "), (WINDOW, " ")])
         self.range.chosen.connect(lambda _key: self._show_range())
         self._now_ms = 0
         self._titles: list[QLabel] = []
         self._at = -1
         self._is_jumping = False
+        self._wanted = -1
+        """What was jumped to and not left since."""
+        self._left = 0
         self.findings = label(wrap=True, selectable=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
@@ -65,6 +71,11 @@ class ChartsPanel(QScrollArea):
         self._charts, self._now_ms = charts, now_ms
         self._fill()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all charts are made."""
+        return not self._left
+
     def jump_to(self, number: int) -> None:
         """Bring a chart to the top, as far as there is something below it; -1: the findings."""
         body = self.widget()
@@ -72,7 +83,8 @@ class ChartsPanel(QScrollArea):
         if layout is not None:
             # Where a chart stands is known once the charts before it have their heights.
             layout.activate()
-        self._at, self._is_jumping = number, True
+        self._at = self._wanted = number
+        self._is_jumping = True
         self.verticalScrollBar().setValue(self._titles[number].y() - JUMP_MARGIN if 0 <= number < len(self._titles) else 0)
         self._is_jumping = False
 
@@ -80,6 +92,8 @@ class ChartsPanel(QScrollArea):
         """Tell which chart stands at the top: the last one whose title is not below it."""
         before = [number for number, title in enumerate(self._titles) if title.y() - JUMP_MARGIN <= value]
         at = before[-1] if before and value > 0 else -1
+        if not self._is_jumping:
+            self._wanted = -1
         if at != self._at and not self._is_jumping:
             self._at = at
             self.scrolled.emit(at)
@@ -100,43 +114,64 @@ class ChartsPanel(QScrollArea):
     def _fill(self) -> None:
         self.time_charts = []
         self._titles = []
+        over_time = [(number, chart) for number, chart in enumerate(self._charts) if chart.kind in OVER_TIME]
+        self._points = {number: _points_of(chart) for number, chart in over_time}
         self.range.setParent(None)
         self.findings.setParent(None)
         body = QWidget()
         lines = QVBoxLayout(body)
         lines.setContentsMargins(14, 10, 14, 10)
         lines.setSpacing(6)
-        over_time = any(chart.kind in OVER_TIME for chart in self._charts)
         first = QHBoxLayout()
         first.addStretch(1)
         first.addWidget(self.range)
         lines.addWidget(self.findings)
         self.findings.show()
         lines.addLayout(first)
-        self.range.setVisible(over_time)
+        self.range.setVisible(bool(self._points))
+        places = []
         for chart in self._charts:
-            drawn = self._drawn(chart)
-            drawn.setAccessibleName(report_text(chart.title))
             self._titles.append(label(report_text(chart.title), "panel-title"))
+            place = QVBoxLayout()
+            place.setSpacing(lines.spacing())
             lines.addWidget(self._titles[-1])
-            if isinstance(drawn, TimeChart):
-                drawn.legend.spread(LEGEND_COLUMNS)
-                lines.addWidget(drawn.legend)
-            lines.addWidget(drawn)
-            if chart.note:
-                lines.addWidget(label(report_text(chart.note), "caption", wrap=True))
+            lines.addLayout(place)
+            places.append(place)
         lines.addStretch(1)
         self.setWidget(body)
-        for chart_widget, _points in self.time_charts:
-            for other, _points_of_other in self.time_charts:
-                if other is not chart_widget:
-                    chart_widget.hovered.connect(other.show_crosshair)
-        self._show_range()
+        self._left = len(places)
+        if places:
+            next_turn(body, partial(self._make, body, places))
 
-    def _drawn(self, chart: ResultChart) -> QWidget:
+    def _make(self, body: QWidget, places: Sequence[QVBoxLayout]) -> None:
+        """Make a chart in the first of the places left, and the others each a turn later: all at once would be felt.
+
+        What was jumped to stays where it was brought.
+        """
+        number, place = len(self._charts) - len(places), places[0]
+        chart = self._charts[number]
+        drawn = self._drawn(chart, self._points.get(number, {}))
+        drawn.setAccessibleName(report_text(chart.title))
+        if isinstance(drawn, TimeChart):
+            drawn.legend.spread(LEGEND_COLUMNS)
+            place.addWidget(drawn.legend)
+            for other, _points_of_other in self.time_charts[:-1]:
+                drawn.hovered.connect(other.show_crosshair)
+                other.hovered.connect(drawn.show_crosshair)
+            self._show_range(drawn)
+        place.addWidget(drawn)
+        if chart.note:
+            place.addWidget(label(report_text(chart.note), "caption", wrap=True))
+        if self._wanted >= 0:
+            self.jump_to(self._wanted)
+        self._left = len(places) - 1
+        if self._left:
+            next_turn(body, partial(self._make, body, places[1:]))
+
+    def _drawn(self, chart: ResultChart, points: Points) -> QWidget:
         unit = chart.unit
         if chart.kind in OVER_TIME:
-            return self._over_time(chart)
+            return self._over_time(chart, points)
         if chart.kind == "heat":
             columns = [str(at) for at in chart.series[0].x]
             values = np.full((len(chart.series), len(columns)), np.nan)
@@ -148,7 +183,7 @@ class ChartsPanel(QScrollArea):
         labels = [report_label(str(at), words=chart.words) for at in first.x]
         return CategoryBars(self._theme, labels, first.y, lambda value: figure_text(value, unit))
 
-    def _over_time(self, chart: ResultChart) -> TimeChart:
+    def _over_time(self, chart: ResultChart, points: Points) -> TimeChart:
         names = [report_label(one.name, words=chart.words) for one in chart.series]
         series = [ChartSeries(str(place), name, fill=chart.kind == "stack") for place, name in enumerate(names)]
         unit = chart.unit
@@ -157,14 +192,12 @@ class ChartsPanel(QScrollArea):
             tick_text=lambda value: figure_text(value, unit), binary=unit is FigureUnit.BYTES,
         )  # fmt: skip
         made.setFixedHeight(TIME_CHART_HEIGHT)
-        points = {str(place): (_seconds(one.x), np.asarray(one.y, np.float64)) for place, one in enumerate(chart.series)}
-        if chart.kind == "stack":
-            points = _with_zeros(points)
         self.time_charts.append((made, points))
         return made
 
-    def _show_range(self) -> None:
-        ends = [float(x[end]) for _, points in self.time_charts for x, _ in points.values() for end in (0, -1)]
+    def _show_range(self, only: TimeChart | None = None) -> None:
+        """Draw the charts over time, or one of them, over the range that all of them have."""
+        ends = [float(x[end]) for points in self._points.values() for x, _ in points.values() for end in (0, -1)]
         if not ends:
             return
         from_s, to_s = min(ends), max(ends)
@@ -173,16 +206,24 @@ class ChartsPanel(QScrollArea):
         if to_s <= from_s:
             from_s, to_s = from_s - 60, to_s + 60
         for chart, points in self.time_charts:
-            chart.show_points(points, from_s, to_s)
+            if only is None or chart is only:
+                chart.show_points(points, from_s, to_s)
 
 
 def _seconds(x: Sequence[int | str]) -> Floats:
     return np.asarray([at / 1_000 if isinstance(at, int) else 0.0 for at in x], np.float64)
 
 
-def _with_zeros(points: dict[str, tuple[Floats, Floats]]) -> dict[str, tuple[Floats, Floats]]:
+def _points_of(chart: ResultChart) -> Points:
+    points = {str(place): (_seconds(one.x), np.asarray(one.y, np.float64)) for place, one in enumerate(chart.series)}
+    return _with_zeros(points) if chart.kind == "stack" else points
+
+
+def _with_zeros(points: Points) -> Points:
     """Counts on one grid: where a series has none, nothing was counted, and that is zero."""
-    every = np.unique(np.concatenate([x for x, _ in points.values()]))
+    every = np.sort(np.concatenate([x for x, _ in points.values()]))
+    # `np.unique` would bring masked arrays, 20 ms of import.
+    every = every[np.diff(every, prepend=-np.inf) > 0]
     if len(every) < 2:
         return points
     step = float(np.diff(every).min())

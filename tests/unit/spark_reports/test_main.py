@@ -51,6 +51,8 @@ def test_help_is_there(capsys):
         (["throughput", "--store", "STORE", "--out", "/proc/none/out"], 7, "takes no new folder"),
         (["throughput", "--store", "STORE", "--out", "OUT", "--java-home", "OUT"], 8, "there is no Java"),
         (["throughput", "--store", "OUT", "--out", "OUT"], 3, "the directory does not exist"),
+        (["lag", "--store", "STORE", "--out", "OUT"], 3, "has no history"),
+        (["ownership", "--store", "STORE", "--out", "OUT"], 3, "what nobody sampled cannot be found out later"),
         (["keys", "--store", "STORE", "--out", "OUT", "--memory-mib", "0"], 2, "needs a heap of 512 MiB at least, not 0"),
         (["keys", "--store", "STORE", "--out", "OUT", "--memory-mib", "-5"], 2, "Give --memory-mib more, or leave it out"),
     ],

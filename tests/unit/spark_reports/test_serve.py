@@ -136,7 +136,7 @@ def test_behind_the_common_practice_each_report_has_its_own(world, monkeypatch):
 
     monkeypatch.setattr(serve, "practise_report", practise_report)
     world.run(idle_s=600)
-    practice = [*["practise"] * serve.PRACTICES, ("delay", True), ("keys", True), False]
+    practice = [*["practise"] * serve.PRACTICES, ("delay", True), ("keys", True), False, "tidy"]
     assert world.session.calls == ["connect", *practice, ("throughput", "json", True)]
 
 
