@@ -33,6 +33,8 @@ PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "T
 ANSWER, BROKERS, CREDENTIALS, VERSION = "Name server", "Broker list", "Credentials", "Version"
 ADDRESSES_MAX = 50
 """Of brokers; how many more there are is told, and they are not tried."""
+FIGURES_TRIES, FIGURES_PAUSE_S = 6, 0.7
+"""A 4.x broker samples its figures each second and fails to tell them before the first time (seen on 4.9.4)."""
 _REFUSALS = ("acl", "signature", "accesskey", "access key", "authenticat", "permission")
 
 
@@ -239,9 +241,11 @@ class Doctor:
         credentials = self._security.credentials
         async with self._hop(CREDENTIALS, shown) as hop:
             hop.advice = "What answers is perhaps no broker."
-            answer = await connection.request(_runtime_request())
+            answer = await _figures(connection)
             if _is_refusal(answer):
                 hop.advice = self._keys_advice()
+            elif answer.code == ResponseCode.SYSTEM_ERROR:
+                hop.advice = "It cannot tell its figures: look into its log, or try again if it has just started."
             _check(shown, answer)
             connection.credentials = None
             unsigned = answer if credentials is None else await connection.request(_runtime_request())
@@ -252,6 +256,16 @@ class Doctor:
         async with self._hop(VERSION, shown) as hop:
             hop.advice = "What answers is perhaps no broker."
             hop.note = _version(answer)
+
+
+async def _figures(connection: Connection) -> RemotingCommand:
+    """The answer to a request for figures; asked for again while the broker fails over it."""
+    for _ in range(FIGURES_TRIES - 1):
+        answer = await connection.request(_runtime_request())
+        if answer.code != ResponseCode.SYSTEM_ERROR or _is_refusal(answer):
+            return answer
+        await asyncio.sleep(FIGURES_PAUSE_S)
+    return await connection.request(_runtime_request())
 
 
 def _runtime_request() -> RemotingCommand:

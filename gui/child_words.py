@@ -34,6 +34,7 @@ _FORMS: tuple[str, ...] = (
     "It asks for keys: give the access key with its secret key.",
     "Check the keys of {key}, and that this account may read the broker.",
     "What answers is perhaps no broker.",
+    "It cannot tell its figures: look into its log, or try again if it has just started.",
     (
         "{address} asks for keys, and this connection has none: give it the access key and the secret key of an account "
         "({words})"

@@ -15,6 +15,7 @@ from broker_core import doctor_command
 from broker_core.access import access_of_line
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig
 from broker_core.doctor import ANSWER, BROKERS, CREDENTIALS, NAME, PORT, PROXY, TLS, TUNNEL, VERSION, Doctor
+from broker_core.remoting.codes import ResponseCode
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started
 from tests.support.remoting_peer import Peer
@@ -125,6 +126,32 @@ def test_a_broker_that_does_not_answer_where_it_registered_needs_the_map():
                 assert hops[3].fault == ""
 
         asyncio.run(scenario())
+
+
+def test_a_broker_that_has_just_started_is_asked_for_its_figures_again(monkeypatch):
+    monkeypatch.setattr("broker_core.doctor.FIGURES_PAUSE_S", 0.001)
+
+    async def scenario():
+        async with Peer() as peer:
+            peer.script[106] = [lambda _, command: command.reply(body=_brokers(peer.address))] * 3
+            remark = "java.util.NoSuchElementException, java.util.LinkedList.getLast(LinkedList.java:260)"
+            failed = lambda _, command: command.reply(ResponseCode.SYSTEM_ERROR, remark)  # noqa: E731
+            told = lambda _, command: command.reply(body=b'{"table":{"brokerVersionDesc":"V4_9_4"}}')  # noqa: E731
+            peer.script[28] = [failed, failed, told]
+            hops = await examined(peer.address)
+            assert (names(hops)[-2:], hops[-1].note) == ([CREDENTIALS, VERSION], "V4_9_4")
+
+            peer.script[28] = [failed] * 20
+            hops = await examined(peer.address)
+            assert names(hops)[-1] == CREDENTIALS
+            assert "try again if it has just started" in hops[-1].advice
+            assert 1 < 20 - len(peer.script[28]) < 20
+
+            peer.script[28] = [lambda _, command: command.reply(ResponseCode.SYSTEM_ERROR, "acl: no permission")] * 20
+            assert "asks for keys" in (await examined(peer.address))[-1].advice
+            assert len(peer.script[28]) == 19
+
+    asyncio.run(scenario())
 
 
 def test_brokers_that_are_too_many_to_try_are_counted(monkeypatch):
