@@ -100,24 +100,22 @@ def _window(arguments: argparse.Namespace) -> int:
         raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
     # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
+    # Nor may Python look by itself at the end: see `gui.garbage`.
     gc.disable()
-    try:
-        from gui.app import run_window
-        from gui.window_options import WindowOptions
+    from gui.app import run_window
+    from gui.window_options import WindowOptions
 
-        return run_window(
-            WindowOptions(
-                _worker_options(arguments),
-                language=arguments.lang,
-                theme=arguments.theme,
-                prepare_reports=True,
-                link=arguments.link,
-                single=arguments.open_store is None,
-                connection=arguments.connection,
-            )
+    return run_window(
+        WindowOptions(
+            _worker_options(arguments),
+            language=arguments.lang,
+            theme=arguments.theme,
+            prepare_reports=True,
+            link=arguments.link,
+            single=arguments.open_store is None,
+            connection=arguments.connection,
         )
-    finally:
-        gc.enable()
+    )
 
 
 def _broker(arguments: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ from gui.bridge.demo import DemoPace
 from gui.gallery_overlays import Open, Overlays, picture_of
 from gui.gallery_source import failing, silent
 from gui.gallery_stage import WINDOW_SIZE, Look, pause, wait, window_options, write_screen
+from gui.garbage import GarbageTurns
 from gui.text import LANGUAGES
 from gui.theme.manager import ThemeMode
 from gui.views.consumers.view import TABS as GROUP_TABS
@@ -91,12 +92,13 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
         os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={write_screen(Path(folder))}")
         application = make_application()
         console = Console(application, window_options(Path(folder), looks[0], name_servers))
-        try:
-            gallery = _Gallery(console, out, looks)
-            return gallery.take_attached() if name_servers else gallery.take()
-        finally:
-            console.window.close()
-            wait(lambda: not console.children_processes.any_running, END_TIMEOUT_S)
+        with GarbageTurns():
+            try:
+                gallery = _Gallery(console, out, looks)
+                return gallery.take_attached() if name_servers else gallery.take()
+            finally:
+                console.window.close()
+                wait(lambda: not console.children_processes.any_running, END_TIMEOUT_S)
 
 
 class _Gallery:

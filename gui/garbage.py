@@ -1,7 +1,8 @@
 """`GarbageTurns`: what only refers to itself is freed by the GUI thread, in turns of its loop.
 
 Python frees it in whichever thread happens to make an object, and in the middle of whatever that thread does. A widget or a
-timer that goes beside the GUI thread, or while Qt paints, ends the program, now and then and anywhere.
+timer that goes beside the GUI thread, or while Qt paints, ends the program, now and then and anywhere; one that goes while Qt
+connects or disconnects another object waits for a lock that this thread already has, for ever (PySide 6.11).
 """
 
 from __future__ import annotations

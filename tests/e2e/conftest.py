@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -20,11 +21,10 @@ from pytestqt.qtbot import QtBot
 
 from gui.app import Console
 from gui.bridge.worker_process import WorkerOptions
-from gui.garbage import GarbageTurns
 from gui.window_options import WindowOptions
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
-from tests.support.patient_bot import PatientBot
+from tests.support.window_fixtures import garbage_turns, patient_bot  # noqa: F401  fixtures
 
 TIMEOUT_MS = 90_000
 
@@ -109,20 +109,15 @@ class App:
 
 
 @pytest.fixture
-def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
-    return PatientBot(request)
-
-
-@pytest.fixture
 def app(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     hook = sys.excepthook
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     made = App(qtbot, qapp, tmp_path)
-    with GarbageTurns():
-        yield made
+    yield made
     signal.set_wakeup_fd(-1)
     made.stop()
+    assert not gc.isenabled(), "Python's own look for garbage can stop this thread for ever: see gui.garbage"
     sys.excepthook = hook
     for number, handler in handlers.items():
         signal.signal(number, handler)

@@ -14,7 +14,6 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gui.garbage import GarbageTurns
 from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
@@ -22,19 +21,7 @@ from monitoring.payload import judging
 from monitoring.series import History
 from tests.support.fake_page_context import FakeWindow, fake_context
 from tests.support.fake_source import FakeSource, fake_history, fake_state
-from tests.support.patient_bot import PatientBot
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _garbage_turns(qapp: QApplication) -> Iterator[None]:
-    """As in the program: what a test leaves is not freed while Qt paints for the next one, which crashed."""
-    with GarbageTurns():
-        yield
-
-
-@pytest.fixture
-def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
-    return PatientBot(request)
+from tests.support.window_fixtures import garbage_turns, patient_bot  # noqa: F401  fixtures
 
 
 @pytest.fixture(autouse=True)

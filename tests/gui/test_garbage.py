@@ -8,7 +8,8 @@ import weakref
 
 import pytest
 
-from gui import garbage
+import main
+from gui import app, garbage
 from gui.garbage import GarbageTurns
 
 
@@ -61,3 +62,16 @@ def test_as_many_are_looked_at_as_python_would_look_at(qapp, monkeypatch, counts
     monkeypatch.setattr(gc, "collect", lambda generation=2: looked.append(generation))
     GarbageTurns()._take_turn()
     assert looked == ([] if generation is None else [generation])
+
+
+def test_in_the_program_of_the_window_python_never_looks_by_itself(monkeypatch):
+    """Also behind the loop: what is freed while Qt lets go of its objects can stop the thread for ever."""
+    looks: list[bool] = []
+    monkeypatch.setattr(app, "run_window", lambda _options: looks.append(gc.isenabled()) or 7)
+    gc.enable()
+    try:
+        assert main.main([]) == 7
+        looks.append(gc.isenabled())
+    finally:
+        gc.disable()  # as all tests of the window
+    assert looks == [False, False]
