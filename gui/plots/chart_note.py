@@ -10,6 +10,8 @@ from gui.theme.style import set_role
 
 UNKNOWN_WIDTH_MIN = 150
 """Pixels without a line that are enough for the words; in fewer they stand over the lines."""
+OVER_SHARE_MAX = 1 / 3
+"""Of the height of a chart, for words over its lines; what needs more is cut to one line."""
 SPACE = 6
 """Pixels to the ends of the part that the words stand in."""
 
@@ -39,7 +41,7 @@ class ChartNote(QLabel):
             self._write()
 
     def place(self, inside: QRect, lines_from: int) -> None:
-        """Stand in the middle before the lines; if that is too narrow in one line over them, at the top, where they leave room.
+        """Stand in the middle before the lines; if that is too narrow over them, at the top, where they leave room.
 
         Args:
             inside: Of the axes, in pixels of the chart.
@@ -51,9 +53,12 @@ class ChartNote(QLabel):
         room = QRect(inside.left(), inside.top(), width, inside.height()).adjusted(SPACE, SPACE // 2, -SPACE, 0)
         side = Qt.AlignmentFlag.AlignVCenter if is_before else Qt.AlignmentFlag.AlignTop
         flags = Qt.AlignmentFlag.AlignHCenter | side | Qt.TextFlag.TextWordWrap
-        whole = self._words()
-        self.setText(whole if is_before else self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, room.width()))
-        words = self.fontMetrics().boundingRect(room, flags, self.text())
+        text, metrics = self._words(), self.fontMetrics()
+        words = metrics.boundingRect(room, flags, text)
+        if not is_before and words.height() > inside.height() * OVER_SHARE_MAX:
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
+            words = metrics.boundingRect(room, flags, text)
+        self.setText(text)
         self.setGeometry(words.adjusted(-SPACE, -SPACE // 2, SPACE, SPACE // 2).intersected(inside))
 
     def changeEvent(self, event: QEvent) -> None:

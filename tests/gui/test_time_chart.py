@@ -268,6 +268,18 @@ def test_a_chart_says_what_was_not_read_with_lines_and_without(chart):
     assert (note.isVisible(), chart.fault) == (False, "")
 
 
+def test_words_over_lines_take_as_many_lines_as_the_chart_has_room_for(chart):
+    reason = "The history was not read: " + "the file is damaged in a place that matters, " * 2
+    chart.resize(360, 300)
+    chart.show_points({"in": (X, np.full(60, 5.0))}, 1_000, 1_060, reason)
+    note = chart._note
+    assert note.text() == reason
+    assert note.height() > 2 * note.fontMetrics().height()
+    chart.resize(360, 110)
+    assert note.text().endswith("…")
+    assert note.height() < 2 * note.fontMetrics().height()
+
+
 def test_names_of_marks_follow_the_theme(chart, theme):
     chart.set_marks([ChartMark(1_010.0, "Rebalance")])
     theme.set_mode(ThemeMode.LIGHT)

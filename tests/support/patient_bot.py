@@ -13,6 +13,12 @@ PATIENCE_MS = 60_000
 class PatientBot(QtBot):
     """Waits a minute where nothing else is said; pytest-qt's own 5 s pass on a machine with much to do."""
 
+    @staticmethod
+    def mouseDClick(widget: Any, button: Any, *arguments: Any, **options: Any) -> None:  # noqa: N802  its own name
+        """Qt's own leaves the button down, for all tests after it."""
+        for part in (QtBot.mouseDClick, QtBot.mouseRelease):
+            part(widget, button, *arguments, **options)  # type: ignore[no-untyped-call]
+
     def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = PATIENCE_MS) -> None:  # noqa: N802  its own name
         super().waitUntil(callback, timeout=timeout)
 
