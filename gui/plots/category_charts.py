@@ -21,6 +21,8 @@ NAME_CHARACTERS_MAX = 28
 BAR_PIXELS = 24
 FRAME_PIXELS = 40
 BAR_SHARE = 0.68
+WORDS_SHARE = 0.2
+"""Of the width of the longest bars, for the words behind them."""
 SHADES = 64
 
 
@@ -109,7 +111,8 @@ class CategoryBars(_NamedPlot):
             self._plot.addItem(word, ignoreBounds=True)
         self._plot.getAxis("left").setTicks([[(int(place), _short(name)) for place, name in zip(places, names, strict=True)]])
         self._plot.hideAxis("bottom")
-        self._plot.setXRange(min([0.0, *known]), max([0.0, *known]) * 1.2 or 1.0, padding=0)
+        low, high = min([0.0, *known]), max([0.0, *known])
+        self._plot.setXRange(low, high + ((high - low) * WORDS_SHARE or 1.0), padding=0)
         self._plot.setYRange(-0.5, max(len(names) - 0.5, 0.5), padding=0)
         self.setFixedHeight(FRAME_PIXELS + BAR_PIXELS * max(1, len(names)))
         self.setAccessibleDescription(

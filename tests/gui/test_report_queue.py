@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt, QTime
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QRect, QSettings, Qt, QTime
+from PySide6.QtWidgets import QLabel, QMessageBox
 
 from gui.bridge.spark_child import SparkChild
 from gui.models.reports import FigureUnit, past_run, result_charts
@@ -24,7 +24,7 @@ from gui.views.reports.charts_panel import JUMP_MARGIN, WINDOW
 from gui.views.reports.query_field import QueryField
 from gui.views.reports.result_panel import change_text
 from gui.views.reports.schedule_dialog import ScheduleDialog
-from gui.views.reports.section_list import SectionKind
+from gui.views.reports.section_list import TEXT_WIDTH, SectionKind
 from gui.views.reports.view import RESULT, ReportsView
 from spark_reports import saved_queries
 from spark_reports.catalog import find
@@ -285,6 +285,40 @@ def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(vie
     qtbot.waitUntil(lambda: panel.is_whole)
     bar = panel.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.value() == min(bar.maximum(), panel._titles[1].y() - JUMP_MARGIN) > 0)
+
+
+def test_no_title_and_no_figure_of_a_result_is_cut_off(view, qtbot, runner):
+    words = {
+        "label": "messages/s in the busiest minute",
+        "note": "54,848 messages at 2026-11-24 07:01 UTC, of which 12 are late",
+    }
+    headline = {"value": 914, "unit": "rate", **words}
+    tables = [{"name": "by_all", "title": "By minute, producer, topic and tag", "rows": 2, "files": ["by_topic.csv"]}]
+    leave_result(runner.folder / "a", headlines=[headline] * 4, tables=tables)
+    view.refresh()
+    view.show_part(RESULT)
+    parts = view.result.sections
+    qtbot.waitUntil(lambda: parts.count() == 3)
+    figures = [view.result.headlines.itemAt(place).widget() for place in range(view.result.headlines.count())]
+    qtbot.waitUntil(lambda: all(figure.isVisible() for figure in figures))
+    view.grab()  # all have their places then
+    room = QRect(0, 0, TEXT_WIDTH, 0)
+    for row in range(parts.count()):
+        needed = parts.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, parts.item(row).text())
+        assert needed.width() <= TEXT_WIDTH
+        assert needed.height() <= parts.visualItemRect(parts.item(row)).height()
+    assert parts.visualItemRect(parts.item(1)).height() > parts.visualItemRect(parts.item(0)).height()
+    shown = [found for found in view.result.findChildren(QLabel) if found.text() in words.values()]
+    assert len(shown) == 8
+    assert all(found.height() >= found.heightForWidth(found.width()) for found in shown)
+
+
+def test_words_of_bars_below_zero_have_room(qtbot, theme):
+    bars = CategoryBars(theme, ["orders", "payments"], [-5_000, -10], lambda value: f"{value:,.0f}")
+    qtbot.addWidget(bars)
+    left, right = bars._plot.getViewBox().viewRange()[0]
+    assert left == pytest.approx(-5_000)
+    assert right == pytest.approx(1_000)
 
 
 def test_what_is_no_chart_is_left_out():

@@ -20,6 +20,7 @@ from gui.models.reports import (
     RunState,
     StageState,
     after_line,
+    column_unit,
     new_run,
     parameter_values,
     past_run,
@@ -32,7 +33,7 @@ from gui.operations.tasks import TaskList, TaskState
 from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
-from gui.views.reports.columns import cell_text
+from gui.views.reports.columns import cell_text, figure_text
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
 from monitoring.payload.masking import MaskRules
@@ -252,6 +253,31 @@ def test_a_result_table_is_read_with_its_columns(tmp_path):
 )
 def test_cells_of_a_result_are_written_with_their_unit(qapp, text, unit, shown):
     assert cell_text(text, unit, TimeZoneChoice(utc=True)) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0, FigureUnit.DURATION, "0 ms"),
+        (0.4, FigureUnit.DURATION, "0.4 ms"),
+        (12.34, FigureUnit.DURATION, "12.3 ms"),
+        (999.6, FigureUnit.DURATION, "1.0 s"),
+        (1_500, FigureUnit.DURATION, "1.5 s"),
+        (-30, FigureUnit.DURATION, "−30 ms"),
+        (-7_200_000, FigureUnit.DURATION, "−2 h"),
+        (-1_250, FigureUnit.COUNT, "−1,250"),
+        (-2_048, FigureUnit.BYTES, "−2.0 KiB"),
+        (-0.25, FigureUnit.SHARE, "−25.0 %"),
+        (float("nan"), FigureUnit.COUNT, UNKNOWN),
+    ],
+)
+def test_a_figure_of_a_result_is_told_also_below_zero_and_below_a_second(value, unit, shown):
+    assert figure_text(value, unit) == shown
+
+
+def test_a_topic_with_fewer_messages_than_before_shows_how_many_fewer():
+    assert cell_text("-120", column_unit("messages_change"), TimeZoneChoice(utc=True)) == "−120"
+    assert cell_text("", column_unit("messages_change"), TimeZoneChoice(utc=True)) == UNKNOWN
 
 
 # ---- the runner ----

@@ -23,7 +23,7 @@ from gui.widgets.basic import label
 from gui.widgets.inputs import SegmentedControl
 
 WHOLE, WINDOW = "whole", "window"
-LEGEND_COLUMNS = 4
+LEGEND_COLUMNS = 3
 TIME_CHART_HEIGHT = 220
 GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
@@ -63,6 +63,7 @@ class ChartsPanel(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.verticalScrollBar().valueChanged.connect(self._moved)
+        self.verticalScrollBar().rangeChanged.connect(self._stay)
         time_range.changed.connect(self._range_changed)
         self.retranslate()
 
@@ -80,13 +81,18 @@ class ChartsPanel(QScrollArea):
         """Bring a chart to the top, as far as there is something below it; -1: the findings."""
         body = self.widget()
         layout = body.layout() if body is not None else None
+        self._at = self._wanted = number
+        self._is_jumping = True
         if layout is not None:
             # Where a chart stands is known once the charts before it have their heights.
             layout.activate()
-        self._at = self._wanted = number
-        self._is_jumping = True
         self.verticalScrollBar().setValue(self._titles[number].y() - JUMP_MARGIN if 0 <= number < len(self._titles) else 0)
         self._is_jumping = False
+
+    def _stay(self) -> None:
+        """What was jumped to stays where it was brought when parts before it get other heights."""
+        if self._wanted >= 0 and not self._is_jumping:
+            self.jump_to(self._wanted)
 
     def _moved(self, value: int) -> None:
         """Tell which chart stands at the top: the last one whose title is not below it."""
@@ -144,10 +150,7 @@ class ChartsPanel(QScrollArea):
             next_turn(body, partial(self._make, body, places))
 
     def _make(self, body: QWidget, places: Sequence[QVBoxLayout]) -> None:
-        """Make a chart in the first of the places left, and the others each a turn later: all at once would be felt.
-
-        What was jumped to stays where it was brought.
-        """
+        """Make a chart in the first of the places left, and the others each a turn later: all at once would be felt."""
         number, place = len(self._charts) - len(places), places[0]
         chart = self._charts[number]
         drawn = self._drawn(chart, self._points.get(number, {}))
@@ -162,8 +165,6 @@ class ChartsPanel(QScrollArea):
         place.addWidget(drawn)
         if chart.note:
             place.addWidget(label(report_text(chart.note), "caption", wrap=True))
-        if self._wanted >= 0:
-            self.jump_to(self._wanted)
         self._left = len(places) - 1
         if self._left:
             next_turn(body, partial(self._make, body, places[1:]))

@@ -91,20 +91,27 @@ def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:
 
 
 def figure_text(value: float, unit: FigureUnit) -> str:
-    """A figure of a result with its unit."""
+    """A figure of a result with its unit; a change can be below zero, and so can a time between two clocks."""
     if math.isnan(value):
         return UNKNOWN
+    if value < 0:
+        return f"−{figure_text(-value, unit)}"
     writers: dict[FigureUnit, Callable[[float], str]] = {
         FigureUnit.COUNT: count_text,
         FigureUnit.BYTES: bytes_text,
         FigureUnit.SHARE: percent_text,
         FigureUnit.RATE: rate_text,
         FigureUnit.TIME: duration_text,
-        FigureUnit.DURATION: duration_text,
+        FigureUnit.DURATION: _duration,
         FigureUnit.RATIO: lambda figure: f"{figure:,.3f}",
         FigureUnit.TEXT: count_text,
     }
     return writers[unit](value)
+
+
+def _duration(milliseconds: float) -> str:
+    """A duration of a result, in ms where it is shorter than a second."""
+    return tr("{count} ms", count=f"{milliseconds:.3g}") if milliseconds < 999.5 else duration_text(milliseconds)
 
 
 def range_text(from_ms: int, to_ms: int, times: TimeZoneChoice) -> str:

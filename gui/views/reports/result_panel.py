@@ -19,7 +19,7 @@ from gui.views.reports.manifest_part import ManifestPart
 from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import ElidedLabel, IconButton, Line, label
+from gui.widgets.basic import IconButton, Line, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.folding_panel import FoldingPanel
@@ -360,5 +360,6 @@ class _Figure(QWidget):
         lines.setContentsMargins(14, 10, 14, 10)
         lines.setSpacing(1)
         lines.addWidget(label(figure_text(headline.value, headline.unit), "headline"))
-        lines.addWidget(ElidedLabel(report_text(headline.label)))
-        lines.addWidget(ElidedLabel(note, "caption"))
+        lines.addWidget(label(report_text(headline.label), wrap=True))
+        lines.addWidget(label(note, "caption", wrap=True))
+        lines.addStretch(1)

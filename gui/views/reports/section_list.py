@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListWidget, QListWidgetItem, QWidget
 
 from gui.models.reports import PastRun, ResultChart
@@ -15,6 +15,9 @@ from gui.views.reports.words import report_text
 
 WIDTH = 168
 ROW_HEIGHT = 28
+"""Of a part whose title takes one line."""
+TEXT_WIDTH = WIDTH - 32
+"""What the style leaves of a row for its title."""
 
 
 class SectionKind(Enum):
@@ -67,7 +70,7 @@ class SectionList(QListWidget):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFixedWidth(WIDTH)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setWordWrap(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._sections: list[ResultSection] = []
         self.currentRowChanged.connect(self._row_changed)
@@ -94,9 +97,7 @@ class SectionList(QListWidget):
             self.clear()
             self._sections = list(sections)
             for _section in sections:
-                item = QListWidgetItem()
-                item.setSizeHint(QSize(0, ROW_HEIGHT))
-                self.addItem(item)
+                self.addItem(QListWidgetItem())
             self.setCurrentRow(self._sections.index(before) if before in self._sections else -1)
         self.retranslate()
 
@@ -113,9 +114,13 @@ class SectionList(QListWidget):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.setAccessibleName(tr("Parts of the result"))
+        room, metrics = QRect(0, 0, TEXT_WIDTH, 0), self.fontMetrics()
         for row, section in enumerate(self._sections):
-            self.item(row).setText(section.text)
-            self.item(row).setToolTip(section.text)
+            item, text = self.item(row), section.text
+            item.setText(text)
+            item.setToolTip(text)
+            height = metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, text).height()
+            item.setSizeHint(QSize(0, ROW_HEIGHT + height - metrics.height()))
 
     def _row_changed(self, row: int) -> None:
         if 0 <= row < len(self._sections):
