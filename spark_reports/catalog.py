@@ -149,7 +149,7 @@ SQL_ROWS = Parameter("rows", "Rows at most", ParameterKind.NUMBER, "The result i
                      minimum=1, maximum=1_000_000)  # fmt: skip
 
 STAGES = (
-    ("plan", "Find what is to be read, and its end"),
+    ("plan", "Find what is to be read"),
     ("java", "Start Spark"),
     ("read", "Read and group the messages"),
     ("write", "Write the result"),
