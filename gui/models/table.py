@@ -99,6 +99,8 @@ class Column(Generic[R]):
     """In px; 0: takes the space that is left."""
     wants: int = 0
     """Of a column that takes what is left, px: so much before columns that give way are shown; 0: as most."""
+    least: int = 0
+    """Of a column that takes what is left, px: never less, the table is scrolled instead; 0: some letters."""
     dim: bool = False
     """In the secondary text colour."""
     marks: Callable[[], MarkPattern | None] | None = None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from gui.models.reports import Run, RunState
-from gui.text import count_text, tr
+from gui.operations.reports import rows_text
+from gui.text import tr
 from gui.theme.tokens import State
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ class ReportNotice(QObject):
 
     def _ended(self, run: Run) -> None:
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
-            title, count = run.order.spec.title, count_text(run.rows)
+            title = run.order.spec.title
             self._notify(
-                lambda: tr("{title}: {count} messages read", title=tr(title), count=count),
+                lambda: tr("{title}: {what}", title=tr(title), what=rows_text(run)),
                 state=State.HEALTHY, action=lambda: tr("Show"), on_action=self._show,
             )  # fmt: skip
 

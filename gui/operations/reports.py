@@ -312,7 +312,12 @@ class ReportRunner(QObject):
         elif run.state is RunState.CANCELLED:
             task.cancelled()
         else:
-            task.finish(lambda: tr("{count} messages read", count=count_text(run.rows)))
+            task.finish(lambda: rows_text(run))
+
+
+def rows_text(run: Run) -> str:
+    """What a run has read, which is messages or samples of the history."""
+    return tr("{count} samples read" if run.order.spec.needs_samples else "{count} messages read", count=count_text(run.rows))
 
 
 def read_history(folder: Path, *, prepare_words: bool = False) -> list[PastRun]:

@@ -105,11 +105,11 @@ class GridColumns(QObject):
             for place, width in widths.items():
                 if columns[place].key in self._widths or columns[place].key in self._grown:
                     self._view.setColumnWidth(place, width)
-            each = max(FLEXIBLE_WIDTH_MIN, left // len(flexible)) if flexible else 0
-            for place in flexible[:-1]:
-                self._view.setColumnWidth(place, each)
-            for place in flexible[-1:]:
-                self._view.setColumnWidth(place, max(FLEXIBLE_WIDTH_MIN, left - each * (len(flexible) - 1)))
+            for number, place in enumerate(flexible):
+                # Each what those before it leave, so that the last takes the rest.
+                width = max(columns[place].least or FLEXIBLE_WIDTH_MIN, left // (len(flexible) - number))
+                self._view.setColumnWidth(place, width)
+                left -= width
 
     def widen(self, wanted: Mapping[str, int]) -> None:
         """Make room for figures that did not fit, at the cost of the columns without a width; no column shrinks again.
@@ -120,7 +120,7 @@ class GridColumns(QObject):
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         flexible = [column for column in shown if not self._width_of(column)]
         # Where other columns would give way to it, names keep what they want; a moment that is cut tells less than any of them.
-        least = FLEXIBLE_WIDTH_MIN * len(flexible)
+        least = sum(column.least or FLEXIBLE_WIDTH_MIN for column in flexible)
         has_order = any(column.gives_way for column in shown)
         kept = sum(column.wants or FLEXIBLE_WIDTH_WANTED for column in flexible) if has_order else least
         room = self._view.viewport().width() - sum(map(self._width_of, shown))

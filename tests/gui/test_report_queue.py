@@ -476,6 +476,10 @@ def test_the_end_of_a_run_is_told_without_the_page(runner, child, window, qapp):
     window.offers[0][1]()
     assert window.opened == [("reports", {})]
     assert notice.parent() is None
+    runner.submit(runner.order(find("lag"), ("/data/store",)))
+    child.say(stage="done", state="complete", html="x", rows=20, seconds=1)
+    child.end()
+    assert window.notices[-1][0] == "Consumer lag: 20 samples read"
 
 
 # ---- SQL ----

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+
+from PySide6.QtGui import QFont, QFontMetrics
 
 from gui.models.reports import (
     COLUMNS_SHOWN_MAX,
     FigureUnit,
     PastRun,
     ResultRow,
+    ResultTable,
     RunState,
     cell_number,
     column_unit,
 )
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
-from gui.theme.tokens import State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size, State
 from gui.views.reports.words import report_text
-from spark_reports.vocabulary import title_of, word_columns
+from gui.widgets.row_painter import CELL_PADDING, cell_font
+from spark_reports.vocabulary import is_free, title_of, word_columns
 
+ROWS_MEASURED = 100
+"""Rows from the first on that say how wide a column is."""
+ARROW_WIDTH = 16
+WIDTH_MAX = 320
+"""Px; what is longer is cut, and told by its tip."""
 RUN_STATES: dict[RunState, tuple[str, State]] = {
     RunState.RUNNING: ("Running", State.INFO),
     RunState.COMPLETE: ("Complete", State.HEALTHY),
@@ -51,16 +61,23 @@ def _minute(at_ms: int, times: TimeZoneChoice) -> str:
     return f"{moment:%d.%m. %H:%M}"
 
 
-def result_columns(names: Sequence[str], times: TimeZoneChoice, report: str) -> list[Column[ResultRow]]:
-    """Columns of a table of a report: the first few of the file."""
+def result_columns(table: ResultTable, times: TimeZoneChoice, report: str) -> list[Column[ResultRow]]:
+    """Columns of a table of a report: the first few of the file, as wide as what stands in them.
+
+    That of the store is left out where it says the same in all rows.
+    """
     translated = word_columns(report)
+    left_out = "store" if not is_free(report) and _is_of_one_store(table) else ""
+    shown = [(index, name) for index, name in enumerate(table.columns[:COLUMNS_SHOWN_MAX]) if name != left_out]
     return [
-        _result_column(index, name, times, translates=name in translated)
-        for index, name in enumerate(names[:COLUMNS_SHOWN_MAX])
+        _result_column(index, name, table.rows, times, is_first=place == 0, translates=name in translated)
+        for place, (index, name) in enumerate(shown)
     ]
 
 
-def _result_column(index: int, name: str, times: TimeZoneChoice, *, translates: bool) -> Column[ResultRow]:
+def _result_column(
+    index: int, name: str, rows: Sequence[ResultRow], times: TimeZoneChoice, *, is_first: bool, translates: bool
+) -> Column[ResultRow]:
     unit = column_unit(name)
     words = unit is FigureUnit.TEXT
 
@@ -71,9 +88,24 @@ def _result_column(index: int, name: str, times: TimeZoneChoice, *, translates: 
     def order(row: ResultRow) -> object:
         return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])
 
-    kind = CellKind.STRONG if index == 0 else CellKind.TEXT
-    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=0 if words else 104,
-                  term=f"result/{name}")  # fmt: skip
+    kind = CellKind.STRONG if is_first else CellKind.TEXT
+    width = _width(tr(title_of(name)), map(text, rows[:ROWS_MEASURED]), kind)
+    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=0 if is_first else width,
+                  least=width, term=f"result/{name}")  # fmt: skip
+
+
+def _width(title: str, texts: Iterable[str], kind: CellKind) -> int:
+    """In px, for a heading with its arrow and for texts."""
+    cells, heading = QFontMetrics(cell_font(kind)), QFontMetrics(text_font(Size.SECONDARY, QFont.Weight.Medium))
+    widest = max((cells.horizontalAdvance(text) for text in texts), default=0)
+    return min(max(widest, heading.horizontalAdvance(title) + ARROW_WIDTH) + 2 * CELL_PADDING + 2, WIDTH_MAX)
+
+
+def _is_of_one_store(table: ResultTable) -> bool:
+    if "store" not in table.columns or len(table.columns) == 1 or table.row_count > len(table.rows):
+        return False
+    place = table.columns.index("store")
+    return len({row.cells[place] for row in table.rows if place < len(row.cells)}) == 1
 
 
 def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:

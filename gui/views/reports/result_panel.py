@@ -300,7 +300,7 @@ class ResultPanel(FoldingPanel):
         if table is None:
             return
         model: ColumnTableModel[ResultRow] = ColumnTableModel(
-            result_columns(table.columns, self._times, self._report_name), lambda row: row.number
+            result_columns(table, self._times, self._report_name), lambda row: row.number
         )
         self._grid = DataGrid(model, self._theme, several=True)
         model.setParent(self._grid)

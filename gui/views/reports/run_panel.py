@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from gui.child_words import child_text
 from gui.models.reports import ReportOrder, Run, RunState, Stage, StageState
+from gui.operations.reports import rows_text
 from gui.text import count_text, rate_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -137,7 +138,7 @@ class RunPanel(Panel):
         if run.rows <= 0:
             return ""
         reading = run.running_stage
-        text = tr("{count} messages read", count=count_text(run.rows))
+        text = rows_text(run)
         if reading is not None and reading.rows > 0 and (took_ms := run.stage_ms(reading, now_ms)) > 0:
             return f"{text} · {rate_text(reading.rows / took_ms * 1_000)}"
         return text
