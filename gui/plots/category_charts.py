@@ -17,7 +17,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens
 
-NAME_CHARACTERS_MAX = 28
+NAME_CHARACTERS_MAX = 40
 BAR_PIXELS = 24
 FRAME_PIXELS = 40
 BAR_SHARE = 0.68
