@@ -587,7 +587,7 @@ def test_another_cluster_takes_the_window_over(frame, qtbot):
 
 def test_a_report_is_told_once_whatever_cluster_is_shown(frame):
     frame.window.attach(frame.backend(FakeSource()))
-    spec = SimpleNamespace(title="Throughput over time")
+    spec = SimpleNamespace(title="Throughput over time", needs_samples=False)
     frame.reports.ended.emit(SimpleNamespace(state=RunState.COMPLETE, order=SimpleNamespace(spec=spec), rows=5))
     assert [notice.text for notice in frame.window.toasts.kept] == ["Throughput over time: 5 messages read"]
 
