@@ -100,7 +100,6 @@ def _window(arguments: argparse.Namespace) -> int:
         raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
     # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
-    # Nor may Python look by itself at the end: see `gui.garbage`.
     gc.disable()
     from gui.app import run_window
     from gui.window_options import WindowOptions

@@ -90,7 +90,11 @@ def set_scale(settings_file: Path) -> None:
 
 
 def make_application() -> QApplication:
-    """The application object, which Qt wants once in a process."""
+    """The application object, which Qt wants once in a process; Python looks for no garbage by itself from now on.
+
+    See `gui.garbage`: it may not even after the loop, when the objects of Qt go.
+    """
+    gc.disable()
     QApplication.setApplicationName("orbit")
     QApplication.setApplicationDisplayName("Orbit")
     application = QApplication([*sys.argv[:1], "-style", STYLE])

@@ -50,6 +50,11 @@ def not_read(error: OrbitError | None) -> str:
     return "" if error is None else tr("The history was not read: {reason}", reason=error_line(error))
 
 
+def _is_news(before: OrbitError | None, now: OrbitError) -> bool:
+    """Whether a refusal says something else than the one before; what is refused again and again is not drawn anew."""
+    return before is None or before.message != now.message
+
+
 class HistoryLines(QObject):
     """Lines of one chart. Lives as long as its owner.
 
@@ -130,7 +135,7 @@ class HistoryLines(QObject):
         """Leave the chart with what the window knows itself; asked again when it is drawn again."""
         self._asked = None
         before, self._error = self._error, error
-        if before is None or before.message != error.message:
+        if _is_news(before, error):
             self.arrived.emit()
 
 
@@ -195,7 +200,7 @@ class EventMarks(QObject):
         """Leave the chart without new marks; asked again after `EVENTS_STEP_MS`."""
         self._again_s = time.monotonic() + EVENTS_STEP_MS / 1_000
         before, self._error = self._error, error
-        if before is None or before.message != error.message:
+        if _is_news(before, error):
             self.arrived.emit()
 
 

@@ -287,6 +287,23 @@ def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(vie
     qtbot.waitUntil(lambda: bar.value() == min(bar.maximum(), panel._titles[1].y() - JUMP_MARGIN) > 0)
 
 
+def test_a_jump_is_over_with_its_result(view, qtbot, runner):
+    folder = leave_result(runner.folder / "a", charts="charts.json")
+    (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
+    view.refresh()
+    view.show_part(RESULT)
+    view.resize(1232, 420)
+    panel = view.result.charts
+    qtbot.waitUntil(lambda: panel.is_whole and panel.isVisible() and len(panel._titles) == len(DRAWN))
+    panel.show_charts(panel._charts, 0)
+    panel.jump_to(1)  # nothing to scroll is there yet
+    panel.show_charts(panel._charts, 0)
+    bar = panel.verticalScrollBar()
+    qtbot.waitUntil(lambda: panel.is_whole and bar.maximum() > 0)
+    panel.grab()  # all have their places then
+    assert bar.value() == 0
+
+
 def test_no_title_and_no_figure_of_a_result_is_cut_off(view, qtbot, runner):
     words = {
         "label": "messages/s in the busiest minute",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from gui.models.reports import (
@@ -20,26 +20,20 @@ from gui.models.reports import (
     RunState,
     StageState,
     after_line,
-    column_unit,
     new_run,
     parameter_values,
     past_run,
-    read_result_table,
     run_folder,
     time_fault,
 )
-from gui.models.table import CellKind, ColumnTableModel
 from gui.operations.decoding import DecoderBook
 from gui.operations.reports import ReportRunner, read_history, read_table
 from gui.operations.tasks import TaskList, TaskState
-from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
-from gui.views.reports.columns import WIDTH_MAX, cell_text, figure_text, result_columns
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
-from gui.widgets.data_grid import DataGrid
-from gui.widgets.row_painter import CELL_PADDING, cell_font
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
 from monitoring.sources.base import SourceStatus
@@ -241,75 +235,6 @@ def test_a_result_table_is_read_with_its_columns(tmp_path):
     assert table.columns == ("topic", "messages", "share", "body_bytes")
     assert [row.cells[0] for row in table.rows] == ["orders", "payments"]
     assert table.row_count == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "unit", "shown"),
-    [
-        ("600", FigureUnit.COUNT, "600"),
-        ("0.6", FigureUnit.SHARE, "60.0 %"),
-        ("61440", FigureUnit.BYTES, "60.0 KiB"),
-        ("", FigureUnit.BYTES, UNKNOWN),
-        ("abc", FigureUnit.COUNT, UNKNOWN),
-        ("2026-11-21T08:01:00Z", FigureUnit.TIME, "2026-11-21 08:01:00.000"),
-        ("orders", FigureUnit.TEXT, "orders"),
-    ],
-)
-def test_cells_of_a_result_are_written_with_their_unit(qapp, text, unit, shown):
-    assert cell_text(text, unit, TimeZoneChoice(utc=True)) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "shown"),
-    [
-        (0, FigureUnit.DURATION, "0 ms"),
-        (0.4, FigureUnit.DURATION, "0.4 ms"),
-        (12.34, FigureUnit.DURATION, "12.3 ms"),
-        (999.6, FigureUnit.DURATION, "1.0 s"),
-        (1_500, FigureUnit.DURATION, "1.5 s"),
-        (-30, FigureUnit.DURATION, "−30 ms"),
-        (-7_200_000, FigureUnit.DURATION, "−2 h"),
-        (-1_250, FigureUnit.COUNT, "−1,250"),
-        (-2_048, FigureUnit.BYTES, "−2.0 KiB"),
-        (-0.25, FigureUnit.SHARE, "−25.0 %"),
-        (float("nan"), FigureUnit.COUNT, UNKNOWN),
-    ],
-)
-def test_a_figure_of_a_result_is_told_also_below_zero_and_below_a_second(value, unit, shown):
-    assert figure_text(value, unit) == shown
-
-
-def test_a_topic_with_fewer_messages_than_before_shows_how_many_fewer():
-    assert cell_text("-120", column_unit("messages_change"), TimeZoneChoice(utc=True)) == "−120"
-    assert cell_text("", column_unit("messages_change"), TimeZoneChoice(utc=True)) == UNKNOWN
-
-
-LONG = "inventory-reservation-requests"
-
-
-def test_a_column_of_a_result_is_as_wide_as_what_stands_in_it(qapp, qtbot, theme):
-    lines = ["store,topic,messages,last_time", f"/s,{LONG},5,2026-11-21T08:01:00Z", "/s,a,7,2026-11-21T08:01:00Z"]
-    columns = result_columns(read_result_table("By topic", lines), TimeZoneChoice(utc=True), "throughput")
-    assert [column.key for column in columns] == ["topic", "messages", "last_time"], "one store tells nothing"
-    model: ColumnTableModel = ColumnTableModel(columns, lambda row: row.number)
-    grid = DataGrid(model, theme)
-    qtbot.addWidget(grid)
-    model.set_rows(read_result_table("By topic", lines).rows)
-    grid.resize(240, 200)
-    grid.show()
-    metrics = QFontMetrics(cell_font(CellKind.STRONG))
-    qtbot.waitUntil(lambda: grid.view.columnWidth(0) >= metrics.horizontalAdvance(LONG) + 2 * CELL_PADDING)
-    assert grid.view.columnWidth(1) < 104 < grid.view.columnWidth(2)
-    assert grid.view.horizontalScrollBar().maximum() > 0, "scrolled, not cut"
-
-
-def test_the_stores_of_a_result_are_told_apart_and_as_wide_as_a_path_may_be(qapp):
-    lines = ["store,topic", "/s,a", f"/{'t' * 300},a"]
-    columns = result_columns(read_result_table("By topic", lines), TimeZoneChoice(utc=True), "throughput")
-    assert [column.key for column in columns] == ["store", "topic"]
-    assert columns[0].least == WIDTH_MAX
-    free = result_columns(read_result_table("Rows", lines[:2]), TimeZoneChoice(utc=True), "sql")
-    assert [column.key for column in free] == ["store", "topic"], "what somebody asked for"
 
 
 # ---- the runner ----

@@ -69,7 +69,7 @@ class ChartsPanel(QScrollArea):
 
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
         """Show charts; ``now_ms`` is the end of the window's time range, epoch ms."""
-        self._charts, self._now_ms = charts, now_ms
+        self._charts, self._now_ms, self._wanted = charts, now_ms, -1
         self._fill()
 
     @property

@@ -89,9 +89,10 @@ def _result_column(
         return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])
 
     kind = CellKind.STRONG if is_first else CellKind.TEXT
-    width = _width(tr(title_of(name)), map(text, rows[:ROWS_MEASURED]), kind)
-    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=0 if is_first else width,
-                  least=width, term=f"result/{name}")  # fmt: skip
+    wide = _width(tr(title_of(name)), map(text, rows[:ROWS_MEASURED]), kind)
+    width, least = (0, wide) if is_first else (wide, 0)
+    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=width, least=least,
+                  term=f"result/{name}")  # fmt: skip
 
 
 def _width(title: str, texts: Iterable[str], kind: CellKind) -> int:
