@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
-    from broker_core.search_command import RowMask
+    from broker_core.tools.commands.search import RowMask
     from broker_core.worker.history import HistoryKeeper
     from gui.bridge.options import WorkerOptions
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 
         return report(argv[1:], find_saved=_saved_connection)
     if argv[:1] == ["store"]:
-        from broker_core.store_command import main as store
+        from broker_core.tools.commands.store import main as store
 
         return store(list(argv[1:]))
     if argv[:1] == ["search-process"]:
@@ -52,27 +52,27 @@ def main(argv: Sequence[str]) -> int:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         return run_search_process(sys.stdin.fileno(), taken)
     if argv[:1] == ["search"]:
-        from broker_core.search_command import main as search
+        from broker_core.tools.commands.search import main as search
 
         return search(list(argv[1:]), open_mask=_open_mask, find_saved=_saved_connection)
     if argv[:1] == ["replay"]:
-        from broker_core.replay_command import main as replay
+        from broker_core.tools.commands.replay import main as replay
 
         return replay(list(argv[1:]), refusal=_replay_refusal, find_saved=_saved_connection)
     if argv[:1] == ["copy"]:
-        from broker_core.copy_command import main as copy
+        from broker_core.tools.commands.copy import main as copy
 
         return copy(list(argv[1:]), refusal=_copy_refusal, find_saved=_saved_connection)
     if argv[:1] == ["cluster"]:
-        from broker_core.cluster_command import main as cluster
+        from broker_core.worker.commands.cluster import main as cluster
 
         return cluster(list(argv[1:]), find_saved=_saved_connection)
     if argv[:1] == ["watch"]:
-        from broker_core.watch_command import main as watch
+        from broker_core.worker.commands.watch import main as watch
 
         return watch(list(argv[1:]), open_history=_open_history, find_saved=_saved_connection)
     if argv[:1] == ["doctor"]:
-        from broker_core.doctor_command import main as doctor
+        from broker_core.tools.commands.doctor import main as doctor
 
         return doctor(list(argv[1:]), find_saved=_saved_connection)
     links = [word for word in argv if word.startswith("orbit://")]
@@ -118,7 +118,7 @@ def _window(arguments: argparse.Namespace) -> int:
 
 
 def _broker(arguments: argparse.Namespace) -> int:
-    from broker_core.worker.headless import run_headless
+    from broker_core.worker.commands.broker import run_headless
 
     return run_headless(_broker_config(arguments), _open_history)
 
@@ -134,7 +134,7 @@ def _worker(arguments: argparse.Namespace) -> int:
 
         security, kept_as = None, ""
         if arguments.connect_details:
-            from broker_core.worker.attached.details import kept_as_of, read_line, security_of
+            from broker_core.cluster.details import kept_as_of, read_line, security_of
 
             line = read_line(sys.stdin.fileno())
             security, kept_as = security_of(line), kept_as_of(line)

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.search.cluster import PULL_MESSAGES, ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.worker.event_loop import new_event_loop
+from broker_core.tools.search.cluster import PULL_MESSAGES, ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.transport.event_loop import new_event_loop
 from tests.support.broker_process import running_broker
 from tests.support.java_program import compiled
 

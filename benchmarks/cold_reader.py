@@ -20,12 +20,12 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from broker_core.config import StoreConfig
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.codes import RequestCode, ResponseCode, SerializeType
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.transport.client import ConnectionPool
 from tests.support.broker_process import running_broker
 
 _HOST = HostAddress.parse("127.0.0.1:10911")

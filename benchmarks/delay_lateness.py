@@ -22,12 +22,12 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.remoting.client import connect
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.connection import Connection
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
+from broker_core.transport.client import connect
+from broker_core.transport.connection import Connection
 
 PENDING = 100_000
 PENDING_LEVEL = 18

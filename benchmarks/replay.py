@@ -18,8 +18,8 @@ from pathlib import Path
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.replay_command import main as replay
-from broker_core.search_command import main as search
+from broker_core.tools.commands.replay import main as replay
+from broker_core.tools.commands.search import main as search
 from tests.support.broker_process import running_broker
 
 BODY = b"x" * 256

@@ -21,13 +21,13 @@ import numpy as np
 
 from benchmarks.store_scan import log_of, taken_s
 from broker_core.config import StoreConfig
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.search.columns import TopicVerdicts, WindowFilter
-from broker_core.search.expression import Expression
-from broker_core.search.language import parse_filter
-from broker_core.search.scan import StoreSearch
-from broker_core.store.inspection.log_reader import LogReader
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.inspection.log_reader import LogReader
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
+from broker_core.tools.search.expression import Expression
+from broker_core.tools.search.language import parse_filter
+from broker_core.tools.search.scan import StoreSearch
 
 _ROUNDS = 5
 _HEADS = "queue = 3 and stored > 1000000000000"

@@ -16,10 +16,10 @@ from pathlib import Path
 from zlib import crc32
 
 from broker_core.config import StoreConfig
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.record import CRC_MASK, HEADS, MAGIC_V1, encode_record, topic_field
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.record import CRC_MASK, HEADS, MAGIC_V1, encode_record, topic_field
 
 MESSAGES = 40_000
 BATCHES = (50, 200)

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from broker_core.config import StoreConfig
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.model import HostAddress, MessageToStore
 
 GIB = 1 << 30
 _HOST = HostAddress.parse("127.0.0.1:10911")

@@ -9,9 +9,9 @@ import argparse
 import time
 from collections.abc import Callable
 
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.record import encode_record
-from broker_core.store.layout import scan_records
+from broker_core.engine.store.layout import scan_records
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.record import encode_record
 
 _HOST = HostAddress.parse("127.0.0.1:10911")
 _PROPERTIES = b"KEYS\x01K%07d\x02UNIQ_KEY\x01C0A801141A2B18B4AAC24%011d\x02TAGS\x01TagA\x02CLUSTER\x01DefaultCluster"

@@ -17,15 +17,15 @@ from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.schedule.timer.precision import PrecisionHistory
-from broker_core.schedule.timer.recovery import TimerSettings, open_timer_store
-from broker_core.schedule.timer.source import StoreSource
-from broker_core.schedule.timer.timer_store import TimerPaths
-from broker_core.schedule.timer.work import TimerWork
-from broker_core.store.disk import Disk
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.recovery import TimerSettings, open_timer_store
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerPaths
+from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.model import HostAddress, MessageToStore
 
 MESSAGES = 1_000_000
 ROUND = 20_000

@@ -7,6 +7,7 @@ here is how one talks to it.
 from __future__ import annotations
 
 from broker_core.client.unanswered import may_be_stored
+from broker_core.cluster.numbering import QUEUES_OF_BROKER
 from broker_core.counted import counted
 from broker_core.errors import (
     AccountRefusedError,
@@ -36,10 +37,27 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
-from broker_core.filter.rejection import Rejection, Wanted, rejection
-from broker_core.ipc.acting import acts, refusal
-from broker_core.ipc.client import WorkerClient
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.tags import java_string_hash
+from broker_core.protocol.properties_text import parse_properties
+from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
+from broker_core.tools.replay.folder import replays_folder
+from broker_core.tools.search.expression import Kind as FilterKind
+from broker_core.tools.search.expression import Operator as FilterOperator
+from broker_core.tools.search.fields import KINDS as FILTER_FIELDS
+from broker_core.tools.search.fields import OPERATORS as FILTER_OPERATORS
+from broker_core.tools.search.fields import STATES as FILTER_STATES
+from broker_core.tools.search.fields import state_of_topic
+from broker_core.tools.search.language import parse_field, parse_filter
+from broker_core.tools.search.marks import Marks, marks_of
+from broker_core.tools.search.patterns import MarkPattern
+from broker_core.version import ORBIT_VERSION
+from broker_core.worker.channel.acting import acts, refusal
+from broker_core.worker.channel.client import WorkerClient
+from broker_core.worker.channel.schema import (
     NO_ANSWER,
     PROTOCOL_VERSION,
     Ability,
@@ -137,25 +155,7 @@ from broker_core.ipc.schema import (
     WindowMessage,
     WorkerMessage,
 )
-from broker_core.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
-from broker_core.message.tags import java_string_hash
-from broker_core.properties_text import parse_properties
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
-from broker_core.replay.folder import replays_folder
-from broker_core.replay.imported import IMPORT_BYTES_MAX, IMPORT_MESSAGES_MAX, read_imports
-from broker_core.search.expression import Kind as FilterKind
-from broker_core.search.expression import Operator as FilterOperator
-from broker_core.search.fields import KINDS as FILTER_FIELDS
-from broker_core.search.fields import OPERATORS as FILTER_OPERATORS
-from broker_core.search.fields import STATES as FILTER_STATES
-from broker_core.search.fields import state_of_topic
-from broker_core.search.language import parse_field, parse_filter
-from broker_core.search.marks import Marks, marks_of
-from broker_core.search.patterns import MarkPattern
-from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
-from broker_core.version import ORBIT_VERSION
-from broker_core.worker.attached.numbering import QUEUES_OF_BROKER
+from broker_core.worker.message_import import IMPORT_BYTES_MAX, IMPORT_MESSAGES_MAX, read_imports
 
 __all__ = [
     "FILTER_FIELDS",

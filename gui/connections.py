@@ -185,7 +185,7 @@ def secret_owners(cluster: Cluster) -> dict[str, str]:
 
 
 def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
-    """How an attached cluster is reached, as other processes read it (`broker_core.worker.attached.details`).
+    """How an attached cluster is reached, as other processes read it (`broker_core.cluster.details`).
 
     Args:
         cluster: An attached one.

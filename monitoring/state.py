@@ -1,7 +1,7 @@
 """`ClusterState`: what is known of a cluster at one moment, with derived figures.
 
-Shapes: T topics, Q queues, G groups, P positions (a group's offset in a queue), as in `broker_core.ipc.schema`. Offsets
-and counts are int64 with -1 = unknown; rates, ages and lag are float64 with NaN = unknown. Arrays are read-only.
+Shapes: T topics, Q queues, G groups, P positions (a group's offset in a queue), as in `broker_core.worker.channel.schema`.
+Offsets and counts are int64 with -1 = unknown; rates, ages and lag are float64 with NaN = unknown. Arrays are read-only.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from broker_core.access import FindSaved, add_access, add_details_flag, no_saved
+from broker_core.cluster.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent

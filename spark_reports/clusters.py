@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from broker_core.cluster.key_place import history_folder
+from broker_core.cluster.reader import QueueReader
+from broker_core.engine.store.layout import answer_records
 from broker_core.errors import ForeignStoreError
-from broker_core.queue_reading.access import history_folder
-from broker_core.queue_reading.reader import QueueReader
-from broker_core.store.layout import answer_records
 from spark_reports.catalog import ReportSpec
 from spark_reports.datasource.cluster_options import ClusterOptions
 from spark_reports.datasource.cluster_plan import ClusterPlan

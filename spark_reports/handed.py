@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from broker_core.access import FindSaved, access_of_environment, access_of_file, access_of_line
+from broker_core.cluster.access import FindSaved, access_of_environment, access_of_file, access_of_line
 from broker_core.errors import UsageError
 from spark_reports.java import is_local
 
@@ -60,7 +60,7 @@ def _line(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | No
         arguments.ns = access_of_line(line, saved_as=arguments.connection).name_servers
         return line
     if arguments.connection_details:
-        from broker_core.queue_reading.access import read_details_line  # noqa: PLC0415  brings the client
+        from broker_core.cluster.key_place import read_details_line  # noqa: PLC0415  brings the client
 
         return read_details_line(sys.stdin.fileno()) if handed is None else handed.encode()
     if not arguments.ns or arguments.connection_file is not None:

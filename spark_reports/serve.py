@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from broker_core.access import FindSaved, no_saved
+from broker_core.cluster.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.connect import open_session

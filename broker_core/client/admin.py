@@ -20,12 +20,12 @@ from broker_core.client.topic_admin import TopicAdmin
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, parse_object
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, parse_object
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
 
 PERMISSION_READ_WRITE = 6
 

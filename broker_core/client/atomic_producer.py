@@ -26,19 +26,19 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Self
 
-from broker_core.atomic.model import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identity, QueueKey, Refusal
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.message_id import UniqueIdGenerator
-from broker_core.message.tags import java_string_hash
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, emit, parse_object
+from broker_core.protocol.atomic import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identity, QueueKey, Refusal
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, emit, parse_object
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.message_id import UniqueIdGenerator
+from broker_core.protocol.message.tags import java_string_hash
 
 logger = logging.getLogger(__name__)
 

@@ -18,11 +18,11 @@ from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.stacks import stacks_text
 from broker_core.client.subscription import Subscription
 from broker_core.errors import OrbitError
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
-from broker_core.remoting.connection import Connection
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.message.record import decode_record
+from broker_core.transport.connection import Connection
 
 logger = logging.getLogger(__name__)
 

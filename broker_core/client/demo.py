@@ -36,7 +36,7 @@ from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, Listene
 from broker_core.client.transaction import TransactionProducer
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.message.tags import java_string_hash
+from broker_core.protocol.message.tags import java_string_hash
 
 DEFAULT_RATE: Final = 1_200
 RATE_MAX: Final = 20_000

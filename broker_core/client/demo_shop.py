@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from broker_core.client.message import Message
-from broker_core.message.properties import DELAY
+from broker_core.protocol.message.properties import DELAY
 
 ORDERS: Final = "orders"
 PAYMENTS: Final = "payments"

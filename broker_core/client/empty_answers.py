@@ -7,9 +7,9 @@ Source: spec remoting §4 (routes), §2.5.1 (brokers and topics).
 
 from __future__ import annotations
 
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import JsonBodyError, parse_object
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import JsonBodyError, parse_object
 
 _LISTS = {
     RequestCode.GET_BROKER_CLUSTER_INFO: "brokerAddrTable",

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 
 _LATENCY_MS = (50, 100, 550, 1_000, 2_000, 3_000, 15_000)
 _AVOIDED_MS = (0, 0, 30_000, 60_000, 120_000, 180_000, 600_000)

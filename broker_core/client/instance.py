@@ -21,14 +21,14 @@ from broker_core.client.names import check_topic
 from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import AccountRefusedError, BugError, NetworkError, OrbitError, RemoteError, UsageError
-from broker_core.remoting.account_refusals import account_refusal
-from broker_core.remoting.client import ConnectionPool, parse_address
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.connection import Connection, RequestTimeoutError
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import JsonBodyError, MessageQueue, emit
-from broker_core.remoting.signature import Credentials
-from broker_core.remoting.way import Way
+from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue, emit
+from broker_core.protocol.signature import Credentials
+from broker_core.transport.client import ConnectionPool, parse_address
+from broker_core.transport.connection import Connection, RequestTimeoutError
+from broker_core.transport.way import Way
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from broker_core.client.allocation import Strategy, allocate_average
 from broker_core.client.consuming import cancel
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
 from broker_core.client.lifecycle import OpenedClient
@@ -29,8 +28,9 @@ from broker_core.client.subscription import ALL_TAGS, Subscription, Wanted, subs
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.allocation import Strategy, allocate_average
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.json_body import MessageQueue
 
 logger = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from broker_core.client.names import check_topic
 from broker_core.errors import UsageError
-from broker_core.message import properties as names
-from broker_core.message.body import decompress_body
-from broker_core.message.message_id import offset_message_id
-from broker_core.message.model import StoredMessage
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message import properties as names
+from broker_core.protocol.message.body import decompress_body
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class RawMessage:
 
     Attributes:
         topic: Where to.
-        body: As it will be stored; of a batch, `broker_core.message.batch.encode_batch` of its members.
+        body: As it will be stored; of a batch, `broker_core.protocol.message.batch.encode_batch` of its members.
         properties: In RocketMQ's encoding; of a batch, what all members get besides their own.
         flag: Of a single message.
         sys_flag: Says how the body is compressed.

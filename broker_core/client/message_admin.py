@@ -12,13 +12,13 @@ from typing import Any
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.route import Route
 from broker_core.errors import RemoteError
-from broker_core.message import properties as names
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import parse_object
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import parse_object
+from broker_core.protocol.message import properties as names
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
 
 QUERY_MESSAGES = 32
 _TIME_MAX_MS = (1 << 63) - 1

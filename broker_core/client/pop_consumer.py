@@ -19,12 +19,12 @@ from broker_core.client.route import PERMISSION_READ
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError, UsageError
-from broker_core.message.model import StoredMessage
-from broker_core.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
+from broker_core.protocol.message.record import decode_record
 
 ANY_QUEUE = -1
 MESSAGES_MAX = 32

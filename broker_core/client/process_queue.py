@@ -10,7 +10,7 @@ from itertools import islice
 
 from broker_core.client.message import ReceivedMessage
 from broker_core.config import ClientConfig
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 
 
 class ProcessQueue:

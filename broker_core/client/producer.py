@@ -25,16 +25,16 @@ from broker_core.client.unanswered import may_be_stored
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.body import compress_body
-from broker_core.message.message_id import UniqueIdGenerator
-from broker_core.message.properties import DELAY, WAIT, encode_properties
-from broker_core.message.sys_flag import Compression, with_compression
-from broker_core.message.tags import java_string_hash
-from broker_core.remoting.codes import RETRYABLE_SEND_CODES, STORED_CODES, RequestCode, ResponseCode
-from broker_core.remoting.connection import RequestTimeoutError
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RETRYABLE_SEND_CODES, STORED_CODES, RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.body import compress_body
+from broker_core.protocol.message.message_id import UniqueIdGenerator
+from broker_core.protocol.message.properties import DELAY, WAIT, encode_properties
+from broker_core.protocol.message.sys_flag import Compression, with_compression
+from broker_core.protocol.message.tags import java_string_hash
+from broker_core.transport.connection import RequestTimeoutError
 
 logger = logging.getLogger(__name__)
 

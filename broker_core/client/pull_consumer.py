@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 
-from broker_core.atomic.model import Refusal
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.names import check_group, check_topic
@@ -18,9 +17,10 @@ from broker_core.client.pulling import Puller, PullResult, number
 from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.atomic import Refusal
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
 
 DEFAULT_PULL_MESSAGES = 32
 _PLAIN_PULL_TIMEOUT_MS = 10_000

@@ -9,10 +9,10 @@ from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.subscription import Subscription
 from broker_core.errors import RemoteError
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
 
 FLAG_COMMIT_OFFSET = 1
 FLAG_SUSPEND = 2

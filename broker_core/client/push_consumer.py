@@ -17,7 +17,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from broker_core.client.allocation import Strategy, allocate_average
 from broker_core.client.consumer_services import ConsumerFigures, ConsumerServices
 from broker_core.client.consuming import Concurrently, ConsumeResult, Consuming, Listener, ListenerCaller, Orderly, cancel
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
@@ -34,7 +33,8 @@ from broker_core.client.subscription import Subscription, Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.allocation import Strategy, allocate_average
+from broker_core.protocol.json_body import MessageQueue
 
 __all__ = ["ConsumeFrom", "ConsumeResult", "Listener", "MessageModel", "PushConsumer"]
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from broker_core.client.instance import ClientInstance
 from broker_core.errors import CodecError, NetworkError, RemoteError
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
 
 logger = logging.getLogger(__name__)
 

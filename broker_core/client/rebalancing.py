@@ -12,14 +12,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from broker_core.client.allocation import Strategy
 from broker_core.client.instance import ClientInstance, repeat
 from broker_core.client.route import Route
 from broker_core.client.subscription import SQL92, Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, emit, parse_object
+from broker_core.protocol.allocation import Strategy
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, emit, parse_object
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from abc import abstractmethod
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.route import Route
 from broker_core.errors import CodecError, RemoteError
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.message_id import parse_offset_message_id
 
 _TOOLS_GROUP = "TOOLS_CONSUMER"
 """The group that brokers keep for tools; it needs no subscription."""

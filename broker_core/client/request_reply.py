@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from broker_core.client.message import Message, ReceivedMessage
 from broker_core.errors import CodecError, NetworkError, UsageError
-from broker_core.message import properties as names
-from broker_core.message.body import decompress_body
-from broker_core.message.properties import decode_properties
-from broker_core.remoting.connection import Connection
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message import properties as names
+from broker_core.protocol.message.body import decompress_body
+from broker_core.protocol.message.properties import decode_properties
+from broker_core.transport.connection import Connection
 
 CORRELATION_ID = "CORRELATION_ID"
 REPLY_TO_CLIENT = "REPLY_TO_CLIENT"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker_core.remoting.json_body import JsonBodyError, MessageQueue, parse_object
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue, parse_object
 
 PERMISSION_READ = 4
 PERMISSION_WRITE = 2

@@ -8,10 +8,10 @@ from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.names import retry_topic
 from broker_core.errors import NetworkError, RemoteError
-from broker_core.message import properties as names
-from broker_core.message.message_id import offset_message_id
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message import properties as names
+from broker_core.protocol.message.message_id import offset_message_id
 
 logger = logging.getLogger(__name__)
 

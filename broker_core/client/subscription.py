@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broker_core.errors import UsageError
-from broker_core.message.tags import java_string_hash
+from broker_core.protocol.message.tags import java_string_hash
 
 ALL_TAGS = "*"
 TAG = "TAG"

@@ -15,7 +15,7 @@ from broker_core.client.message import Message, SendResult
 from broker_core.client.producer import DEFAULT_GROUP, Producer, Selector
 from broker_core.config import ClientConfig
 from broker_core.errors import UsageError
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ from typing import Any
 from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance
 from broker_core.client.names import check_topic
 from broker_core.errors import RemoteError
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import JsonBodyError, parse_object
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import JsonBodyError, parse_object
 
 _NO_OFFSETS = "No consumer offset in this broker"
 

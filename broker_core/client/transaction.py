@@ -37,15 +37,15 @@ from typing import Any, Self, TypeVar
 from broker_core.client.message import Message, ReceivedMessage, SendResult, SendStatus
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.properties import DELAY, PRODUCER_GROUP, TRANSACTION_PREPARED
-from broker_core.message.record import decode_record
-from broker_core.message.sys_flag import TransactionType
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.connection import Connection
-from broker_core.remoting.fields import text_field
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.fields import text_field
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.properties import DELAY, PRODUCER_GROUP, TRANSACTION_PREPARED
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.sys_flag import TransactionType
+from broker_core.transport.connection import Connection
 
 logger = logging.getLogger(__name__)
 

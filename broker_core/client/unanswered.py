@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from broker_core.errors import CodecError, ConnectionLostError, OrbitError, RemoteError, WorkerLostError
-from broker_core.remoting.codes import STORED_CODES
-from broker_core.remoting.connection import RequestTimeoutError
+from broker_core.protocol.codes import STORED_CODES
+from broker_core.transport.connection import RequestTimeoutError
 
 
 def may_be_stored(error: OrbitError) -> bool:

@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from broker_core.broker.action_journal import ActionJournal
-from broker_core.broker.clients import Client, Consumers, Producers
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.clients import Client, Consumers, Producers
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import CloseConnection, ConnectionPage
-from broker_core.remoting.codes import LanguageCode, version_name
+from broker_core.protocol.codes import LanguageCode, version_name
+from broker_core.worker.channel.schema import CloseConnection, ConnectionPage
 
 PRODUCER, CONSUMER = "producer", "consumer"
 CLOSE_REASON = "closed by hand at the console"
 
 
 class OpenConnection(Hashable, Protocol):
-    """What is told of a connection; `broker_core.remoting.connection.Connection` has it."""
+    """What is told of a connection; `broker_core.transport.connection.Connection` has it."""
 
     remote_address: str
     local_address: str

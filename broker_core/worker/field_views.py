@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from broker_core.errors import CodecError, UsageError
-from broker_core.ipc.schema import FieldValues, ReadFields
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.search.facts import MessageFacts, utf8
-from broker_core.search.field_text import field_text
-from broker_core.search.language import parse_field
-from broker_core.search.patterns import MarkPattern
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.search.facts import MessageFacts, utf8
+from broker_core.tools.search.field_text import field_text
+from broker_core.tools.search.language import parse_field
+from broker_core.tools.search.patterns import MarkPattern
+from broker_core.worker.channel.schema import FieldValues, ReadFields
 from broker_core.worker.message_views import BODY_START_BYTES, StoreReader
 
 PLACES_MAX = 1_000

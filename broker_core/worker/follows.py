@@ -24,17 +24,17 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
-from broker_core.ipc.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
-from broker_core.message.record import decode_record
+from broker_core.protocol.message.record import decode_record
+from broker_core.worker.channel.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.searches import SearchStore
 
 if TYPE_CHECKING:
     # Bring numpy, which a worker that nobody follows does without.
-    from broker_core.search.columns import TopicVerdicts
-    from broker_core.search.expression import Expression
-    from broker_core.search.scan import Breather
-    from broker_core.store.inspection.log_reader import LogWindow
+    from broker_core.engine.store.inspection.log_reader import LogWindow
+    from broker_core.tools.search.columns import TopicVerdicts
+    from broker_core.tools.search.expression import Expression
+    from broker_core.tools.search.scan import Breather
 
 _T = TypeVar("_T")
 
@@ -145,8 +145,8 @@ class Follows:
         return FollowStarted(number, opened.position)
 
     def _prepared(self, query: StartFollow) -> _Open:
-        from broker_core.search.columns import TopicVerdicts  # noqa: PLC0415  see above
-        from broker_core.search.scan import Breather  # noqa: PLC0415
+        from broker_core.tools.search.columns import TopicVerdicts  # noqa: PLC0415  see above
+        from broker_core.tools.search.scan import Breather  # noqa: PLC0415
 
         now_ms = self._clock()
         end = self._store.commit_log_max_offset
@@ -192,7 +192,7 @@ class Follows:
 
     def _look(self, opened: _Open) -> _Batch:
         """What has arrived since the last look."""
-        from broker_core.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
+        from broker_core.engine.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
 
         opened.breathe.begin()
         batch = _Batch()
@@ -214,7 +214,7 @@ class Follows:
 
     def _take(self, opened: _Open, window: LogWindow, batch: _Batch) -> None:
         """Add the messages of a window that pass; what no longer fits is counted."""
-        from broker_core.search.columns import WindowFilter  # noqa: PLC0415  see above
+        from broker_core.tools.search.columns import WindowFilter  # noqa: PLC0415  see above
 
         heads, rows = window.heads, list(range(len(window.heads)))
         sure = [True] * len(rows)
@@ -235,7 +235,7 @@ class Follows:
 
 
 def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
-    from broker_core.search.facts import MessageFacts, matches  # noqa: PLC0415  see above
+    from broker_core.tools.search.facts import MessageFacts, matches  # noqa: PLC0415  see above
 
     try:
         message = decode_record(record)
@@ -266,7 +266,7 @@ def rules_of(query: StartFollow, now_ms: int) -> tuple[Expression, ...]:
 
 
 def _rule_of(number: int, text: str, now_ms: int) -> Expression:
-    from broker_core.search.language import parse_filter  # noqa: PLC0415  see above
+    from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  see above
 
     try:
         return parse_filter(text, now_ms=now_ms)
@@ -276,9 +276,9 @@ def _rule_of(number: int, text: str, now_ms: int) -> Expression:
 
 def filter_of(query: StartFollow, now_ms: int) -> Expression | None:
     """Topics and filter as one expression; None for everything."""
-    from broker_core.search.expression import And, Comparison, Field, Kind, Operator  # noqa: PLC0415  see above
-    from broker_core.search.language import parse_filter  # noqa: PLC0415
-    from broker_core.search.light_topics import told_by_records  # noqa: PLC0415
+    from broker_core.tools.search.expression import And, Comparison, Field, Kind, Operator  # noqa: PLC0415  see above
+    from broker_core.tools.search.language import parse_filter  # noqa: PLC0415
+    from broker_core.tools.search.light_topics import told_by_records  # noqa: PLC0415
 
     of_topics = Comparison(Field("topic", Kind.TEXT), Operator.IN, tuple(query.topics)) if query.topics else None
     given = parse_filter(query.filter, now_ms=now_ms) if query.filter.strip() else None

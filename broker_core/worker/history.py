@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, WorkerError
-from broker_core.ipc.schema import (
+from broker_core.worker.channel.schema import (
     AlertPage,
     AlertQuery,
     Catalog,
@@ -38,7 +38,7 @@ from broker_core.ipc.schema import (
 )
 
 if TYPE_CHECKING:
-    from broker_core.broker.embedded import EmbeddedBroker
+    from broker_core.engine.broker.embedded import EmbeddedBroker
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class OpenHistory(Protocol):
 
 
 class Figures(Protocol):
-    """Where figures come from: `broker_core.worker.sampler.Sampler`."""
+    """Where figures come from: `broker_core.worker.embedded.sampler.Sampler`."""
 
     def catalog(self) -> Catalog | None: ...
 
@@ -250,7 +250,7 @@ class LateHistory:
 async def record(engine: EmbeddedBroker, history: HistoryKeeper, stop: asyncio.Event) -> None:
     """Sample a broker without a window once a second, until told to stop; the caller closes the history."""
     # Clients are served already: the import is on a thread, so that their first requests need not wait for it.
-    sampling = await asyncio.to_thread(importlib.import_module, "broker_core.worker.sampler")
+    sampling = await asyncio.to_thread(importlib.import_module, "broker_core.worker.embedded.sampler")
 
     def nowhere(_message: WorkerMessage) -> None:
         raise AssertionError("there is no window")

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from broker_core.errors import OrbitError
-from broker_core.ipc.schema import HistoryLines, Lifeline, ReadHistory
-from broker_core.lifeline.family import gather_family, join_family
-from broker_core.lifeline.gather import WHOLE, LifelineStore, Reach
-from broker_core.lifeline.model import Position, Story
-from broker_core.message.properties import UNIQUE_KEY
-from broker_core.search.fields import group_of_topic
+from broker_core.protocol.message.properties import UNIQUE_KEY
+from broker_core.tools.search.fields import group_of_topic
+from broker_core.worker.channel.schema import HistoryLines, Lifeline, ReadHistory
 from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.lifeline.family import gather_family, join_family
+from broker_core.worker.lifeline.gather import WHOLE, LifelineStore, Reach
+from broker_core.worker.lifeline.model import Position, Story
 
 _T = TypeVar("_T")
 
@@ -36,7 +36,7 @@ class Run(Protocol):
 
 
 class Offsets(Protocol):
-    """What is needed of `broker_core.broker.consumer_offsets.ConsumerOffsets`; read on the engine's loop."""
+    """What is needed of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets`; read on the engine's loop."""
 
     def get(self, group: str, topic: str, queue_id: int) -> int: ...
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Protocol
 
+from broker_core.engine.store.results import GetResult
 from broker_core.errors import CodecError, RecordError, UsageError
-from broker_core.ipc.schema import MessageDetail, MessagePage
-from broker_core.message.body import decompress_body
-from broker_core.message.message_id import offset_message_id, parse_offset_message_id
-from broker_core.message.model import StoredMessage
-from broker_core.message.properties import KEYS, TAGS, UNIQUE_KEY
-from broker_core.message.record import decode_record
-from broker_core.store.results import GetResult
+from broker_core.protocol.message.body import decompress_body
+from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
+from broker_core.protocol.message.record import decode_record
+from broker_core.worker.channel.schema import MessageDetail, MessagePage
 
 PAGE_MESSAGES_MAX = 1_000
 BODY_START_BYTES = 200
@@ -27,7 +27,7 @@ BATCH_MESSAGES = 32
 
 
 class StoreReader(Protocol):
-    """Reading side of `broker_core.store.message_store.MessageStore`, as far as messages go."""
+    """Reading side of `broker_core.engine.store.message_store.MessageStore`, as far as messages go."""
 
     def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import BugError, OrbitError, WorkerError
-from broker_core.ipc.schema import (
+from broker_core.worker.channel.schema import (
     PROTOCOL_VERSION,
     Cancel,
     Failure,
@@ -35,15 +35,15 @@ from broker_core.ipc.schema import (
     Stage,
     WindowMessage,
 )
-from broker_core.worker.channel import ChannelReader, ChannelWriter, take_channel
+from broker_core.worker.channel.worker_end import ChannelReader, ChannelWriter, take_channel
 from broker_core.worker.logs import log_file_of, start_logging
 
 if TYPE_CHECKING:
-    from broker_core.broker.embedded import EmbeddedBroker
-    from broker_core.ipc.schema import Answer, Query
+    from broker_core.engine.broker.embedded import EmbeddedBroker
     from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+    from broker_core.worker.channel.schema import Answer, Query
+    from broker_core.worker.embedded.stored_engine import StoredEngine
     from broker_core.worker.history import Figures, HistoryKeeper, OpenHistory
-    from broker_core.worker.stored_engine import StoredEngine
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class WorkerOptions:
 
 
 class Answers(Protocol):
-    """Who answers the window: `broker_core.worker.queries.Queries`, or `…attached.queries.ClusterQueries`."""
+    """Who answers the window: `broker_core.worker.embedded.queries.Queries`, or `…attached.queries.ClusterQueries`."""
 
     async def answer(self, query: Query) -> Answer: ...
 
@@ -93,7 +93,7 @@ def run_worker(options: WorkerOptions) -> int:
     worker = _Worker(options, input_fd=files.input_fd, output_fd=files.output_fd)
     worker.say_hello()
     # The engine is imported after the window was told that the process lives.
-    from broker_core.worker.event_loop import new_event_loop  # noqa: PLC0415
+    from broker_core.transport.event_loop import new_event_loop  # noqa: PLC0415
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(worker.run())
@@ -138,7 +138,7 @@ class _Worker:
     # ---- the end ----
 
     def _watch_ends(self) -> None:
-        from broker_core.worker.event_loop import on_stop_signals  # noqa: PLC0415  after Hello
+        from broker_core.transport.event_loop import on_stop_signals  # noqa: PLC0415  after Hello
 
         assert self._loop is not None
         on_stop_signals(self._loop, self._end_soon)
@@ -171,11 +171,11 @@ class _Worker:
 
     async def _run_engine(self) -> int:
         if self._options.files_only:
-            from broker_core.worker.stored_engine import StoredEngine  # noqa: PLC0415  after Hello
+            from broker_core.worker.embedded.stored_engine import StoredEngine  # noqa: PLC0415  after Hello
 
             engine = StoredEngine(self._options.config)
             return await self._run_on(engine, self._options.config, lambda: engine.notice)
-        from broker_core.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
+        from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
         from broker_core.worker.ports import with_free_ports  # noqa: PLC0415  after Hello
 
         config, notice = self._options.config, ""
@@ -189,8 +189,8 @@ class _Worker:
         config: BrokerConfig,
         notice: Callable[[], str],
     ) -> int:
-        from broker_core.worker.queries import Queries  # noqa: PLC0415  after Hello
-        from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
+        from broker_core.worker.embedded.queries import Queries  # noqa: PLC0415  after Hello
+        from broker_core.worker.embedded.sampler import Sampler  # noqa: PLC0415  after Hello
 
         self._writer.send(Stage("Opening the store"))
         if not await self._start(engine):
@@ -408,7 +408,7 @@ def _exit_by_force() -> None:
 
 def _spread_over(store: StoreConfig) -> str:
     """Directories of a commit log that lies not only in the store's own one, apart by commas; else empty."""
-    from broker_core.store.log_places import SEPARATOR, log_directories  # noqa: PLC0415  the engine is loaded by now
+    from broker_core.engine.store.log_places import SEPARATOR, log_directories  # noqa: PLC0415  the engine is loaded by now
 
     usual = store.root.absolute() / "commitlog"
     directories = log_directories(store, usual)

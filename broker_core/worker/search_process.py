@@ -20,11 +20,11 @@ from typing import Final
 import msgpack
 
 from broker_core.errors import BugError, OrbitError, WorkerLostError, error_from_wire
-from broker_core.ipc.codec import decode_worker_message, encode_message
-from broker_core.ipc.framing import FrameReader, frame
-from broker_core.ipc.schema import Failure, Reply, SearchHits
-from broker_core.search.plan import Plan
-from broker_core.search.queues import QueueSpan
+from broker_core.tools.search.plan import Plan
+from broker_core.tools.search.queues import QueueSpan
+from broker_core.worker.channel.codec import decode_worker_message, encode_message
+from broker_core.worker.channel.framing import FrameReader, frame
+from broker_core.worker.channel.schema import Failure, Reply, SearchHits
 from broker_core.worker.search_turns import SearchTurns
 
 COMMAND: Final = "search-process"
@@ -169,8 +169,8 @@ def _payloads(given: int) -> Iterator[bytes]:
 
 
 def _begun(order: SearchOrder) -> SearchTurns:
-    from broker_core.search.language import parse_filter  # noqa: PLC0415  the worker's end does without
-    from broker_core.search.scan import StoreSearch  # noqa: PLC0415
+    from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  the worker's end does without
+    from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415
 
     expression = parse_filter(order.filter, now_ms=order.now_ms)
     turns = SearchTurns(StoreSearch(order.root, expression, limit=order.limit, plan=order.plan), body_starts=order.body_starts)

@@ -9,13 +9,13 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from broker_core.ipc.schema import SearchHits
+from broker_core.worker.channel.schema import SearchHits
 from broker_core.worker.message_views import MessageHead, head_of
 
 if TYPE_CHECKING:
     # Brings numpy, which a worker that is not asked for a search does without.
-    from broker_core.search.results import Outcome, Step
-    from broker_core.search.scan import Breather, StoreSearch
+    from broker_core.tools.search.results import Outcome, Step
+    from broker_core.tools.search.scan import Breather, StoreSearch
 
 TURN_SECONDS = 0.2
 """How long a search goes on before it says how far it is."""

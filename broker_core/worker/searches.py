@@ -14,14 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from broker_core.config import StoreConfig
+from broker_core.engine.store.results import QueueUnit
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
-from broker_core.store.results import QueueUnit
+from broker_core.worker.channel.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:
     # Brings numpy, which a worker that is not asked for a search does without.
-    from broker_core.search.plan import Plan
+    from broker_core.tools.search.plan import Plan
 
 _T = TypeVar("_T")
 
@@ -110,8 +110,8 @@ class Searches:
         return SearchStarted(number, list(plan.steps), plan.total_messages)
 
     def _prepared(self, query: StartSearch) -> tuple[Turns, Plan]:
-        from broker_core.search.language import parse_filter  # noqa: PLC0415  see above
-        from broker_core.search.scan import Breather, StoreSearch  # noqa: PLC0415
+        from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  see above
+        from broker_core.tools.search.scan import Breather, StoreSearch  # noqa: PLC0415
 
         root, limit, now_ms = self._store.config.root, None if query.limit < 0 else query.limit, self._clock()
         expression = parse_filter(query.filter, now_ms=now_ms)

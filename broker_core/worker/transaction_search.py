@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import RecordError
-from broker_core.message import properties as props
-from broker_core.message.record import check_record
-from broker_core.transaction.messages import HalfMessage
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.record import check_record
 
 ROWS_A_SLICE = 64
 """A millisecond."""

@@ -7,18 +7,18 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from broker_core.engine.transaction.engine import Ended, TransactionEngine
+from broker_core.engine.transaction.history import HistoryPage
+from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
-from broker_core.ipc.schema import ListTransactions, SendMessage, TransactionHistory, TransactionPage
-from broker_core.message import properties as props
-from broker_core.message.record import check_record
-from broker_core.message.resent import TIMED
-from broker_core.transaction.engine import Ended, TransactionEngine
-from broker_core.transaction.history import HistoryPage
-from broker_core.transaction.messages import HalfMessage
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.record import check_record
+from broker_core.protocol.message.resent import TIMED
+from broker_core.worker.channel.schema import ListTransactions, SendMessage, TransactionHistory, TransactionPage
 from broker_core.worker.transaction_search import RecordStore, with_words, words_of
 
 if TYPE_CHECKING:
-    from broker_core.broker.transaction_actions import TransactionActions
+    from broker_core.engine.processors.transaction_actions import TransactionActions
 
 PAGE_MAX = 1_000
 COMMIT, ROLLBACK, UNDECIDED = "commit", "rollback", "unknown"
@@ -61,7 +61,7 @@ async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> N
 
 
 class Transactions(Protocol):
-    """What is needed of `broker_core.broker.transaction_service.TransactionService`."""
+    """What is needed of `broker_core.engine.processors.transaction_service.TransactionService`."""
 
     @property
     def engine(self) -> TransactionEngine: ...

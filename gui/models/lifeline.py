@@ -88,7 +88,7 @@ MISSING = KnownTexts(
 
 @dataclass(frozen=True, slots=True)
 class LifeEvent:
-    """One row of the table of events; the fields are those of `broker_core.lifeline.model.Event`."""
+    """One row of the table of events; the fields are those of `broker_core.worker.lifeline.model.Event`."""
 
     index: int
     at_ms: int

@@ -27,7 +27,7 @@ _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
 """What a character that is cut begins with."""
 _JUDGED_BYTES_MAX: Final = 16 * 1024
 _FIELD_CHARACTERS_MAX: Final = 1_000
-"""A value of a field that is as long was cut (`broker_core.search.field_text`)."""
+"""A value of a field that is as long was cut (`broker_core.tools.search.field_text`)."""
 _CUT: Final = "…"
 _parsed = lru_cache(maxsize=256)(parse_field)
 

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from broker_core.store.layout import next_record, scan_records
+from broker_core.engine.store.layout import next_record, scan_records
 
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""

@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from broker_core.cluster.model import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
 from broker_core.errors import UsageError
-from broker_core.queue_reading.model import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
 
 SLICE_MESSAGES = 50_000
 """Messages one task reads, about, where nothing is held back."""
@@ -26,7 +26,7 @@ class ClusterOptions:
 
     Attributes:
         name_servers: ``host:port``, several with ``;`` between them.
-        place: Of keys, TLS and address map, see `broker_core.queue_reading.access`; empty: none.
+        place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
         limits: How much one broker is asked for, over all tasks.
         slice_messages: Messages of one slice of a queue.
         tasks_per_broker: Tasks that share the limits of a broker.

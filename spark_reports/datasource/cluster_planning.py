@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from broker_core.queue_reading.model import OFFSET_MAX, QueueSlice, Wanted
-from broker_core.queue_reading.reader import QueueReader
+from broker_core.cluster.model import OFFSET_MAX, QueueSlice, Wanted
+from broker_core.cluster.reader import QueueReader
 from spark_reports.datasource.cluster_options import ClusterOptions, Offsets
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.filters import Comparison

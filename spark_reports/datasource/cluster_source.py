@@ -6,7 +6,7 @@
 Options: ``name_servers`` (``HOST:PORT``, several with ``;`` between them; also what ``load()`` is given); ``topics`` and
 ``topics_of``, ``from_ms`` and ``to_ms``, ``sums_by`` as those of ``rocketmq-store``; ``offsets`` (JSON: ``{"TOPIC":
 {"BROKER:QUEUE": [FROM, TO]}}``, these queues alone); ``details`` (a file of mode 0600 or ``env:NAME`` that holds keys, TLS and
-address map, see `broker_core.queue_reading.access`; where Spark runs on several machines, on each of them);
+address map, see `broker_core.cluster.key_place`; where Spark runs on several machines, on each of them);
 ``messages_per_second`` and ``bytes_per_second`` (of one broker, over all tasks; 0: as fast as it gives); ``tasks_per_broker``
 (tasks that share these); ``slice_messages``; ``retry_seconds`` (how long a broker that does not answer is asked again);
 ``plan`` (a `ClusterPlan` made before, so that several reads see the same messages).
@@ -30,10 +30,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from broker_core.cluster.model import QueueSlice, ReadLimits, Unknown
+from broker_core.cluster.reader import EXPIRED, Left, QueueReader
+from broker_core.engine.store.layout import answer_records
 from broker_core.errors import NetworkError, ReportError, UsageError
-from broker_core.queue_reading.model import QueueSlice, ReadLimits, Unknown
-from broker_core.queue_reading.reader import EXPIRED, Left, QueueReader
-from broker_core.store.layout import answer_records
 from spark_reports.datasource.cluster_options import cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import plan_cluster

@@ -23,9 +23,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.reader import QueueReader
 from broker_core.errors import NetworkError, ReportError, UsageError
-from broker_core.queue_reading.model import QueueSlice
-from broker_core.queue_reading.reader import QueueReader
 from spark_reports.datasource.cluster_options import amount_of, cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import tasks_of, wanted_of

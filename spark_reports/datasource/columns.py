@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker_core.store.layout import RecordHeads
+from broker_core.engine.store.layout import RecordHeads
 from spark_reports.datasource.properties import PropertyColumns, parts_of
 from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
 

@@ -26,7 +26,7 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
-from broker_core.store.layout import Bytes
+from broker_core.engine.store.layout import Bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from broker_core.engine.store.layout import map_file, scan_records
 from broker_core.errors import JavaError
-from broker_core.store.layout import map_file, scan_records
 from spark_reports.datasource.log_files import LogFile, log_files
 from spark_reports.datasource.segments import outside
 from spark_reports.java import heap_bytes_for

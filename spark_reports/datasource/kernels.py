@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numba import boolean, int32, int64, types, uint8
 
-from broker_core.store.layout import Bytes, Int32s, Int64s
+from broker_core.engine.store.layout import Bytes, Int32s, Int64s
 from spark_reports.datasource.compiled import Compiler, loader, part
 
 MAGIC_V1, MAGIC_V2 = -626843481, -626843477

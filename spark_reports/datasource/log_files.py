@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker_core.engine.store.layout import commit_log_files, map_file, scan_records
 from broker_core.errors import ForeignStoreError, StoreError, StorePermissionError, UsageError
-from broker_core.store.layout import commit_log_files, map_file, scan_records
 
 _BLOCK_BYTES = 512
 """Unit of ``st_blocks``."""

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from broker_core.store.layout import map_file, scan_records
+from broker_core.engine.store.layout import map_file, scan_records
 from spark_reports.datasource.log_files import LogFile
 
 CLOCK_MARGIN_MS = 600_000

@@ -33,8 +33,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from broker_core.engine.store.layout import RecordHeads, next_record, scan_records
 from broker_core.errors import UsageError
-from broker_core.store.layout import RecordHeads, next_record, scan_records
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.filters import one_of

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker_core.store.layout import Bytes, Int64s
+from broker_core.engine.store.layout import Bytes, Int64s
 from spark_reports.datasource import kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN, RecordColumns, kinds, times_of
 from spark_reports.datasource.options import Selection

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from broker_core.store.layout import Bytes, Int64s, at_every_byte
+from broker_core.engine.store.layout import Bytes, Int64s, at_every_byte
 
 Words = npt.NDArray[np.uint64]
 

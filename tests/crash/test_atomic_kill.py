@@ -11,8 +11,8 @@ import pytest
 
 from broker_core.client.atomic_producer import AtomicProducer
 from broker_core.client.message import Message
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.transport.client import ConnectionPool
 from tests.crash.transformer import SOURCE, TARGETS, read
 from tests.support.broker_process import CHECKOUT, running_broker
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.atomic.model import Refusal
 from broker_core.client.atomic_producer import AtomicProducer
 from broker_core.client.message import Message
 from broker_core.errors import StoreError
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, parse_object
+from broker_core.protocol.atomic import Refusal
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, parse_object
+from broker_core.transport.client import ConnectionPool
 from tests.crash.transformer import BATCH
 from tests.support.atomic_run import PART, SECONDS, Transformer, check_all_or_nothing, dying_at, filled, finish, seen, worker
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.message.record import check_record, decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.record import check_record, decode_record
 from tests.crash.writer import QUEUES, TOPIC, crash_config, tell_until_killed
 from tests.support.fork_server import fork_server
 from tests.support.store_check import check_closed_store
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]  # ten kills and reco
 
 @pytest.fixture(scope="module")
 def processes():
-    with fork_server("tests.crash.writer", "broker_core.store.log_window") as made:
+    with fork_server("tests.crash.writer", "broker_core.engine.store.log_window") as made:
         yield made
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.broker.action_journal import ActionJournal
-from broker_core.broker.config_files import ConfigFiles
-from broker_core.message.record import decode_record
-from broker_core.schedule.delay_service import DelayService
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.schedule.delay_service import DelayService
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.protocol.message.record import decode_record
 from tests.crash.delayer import LEVELS, QUEUES, TOPIC, delay_config, delay_until_killed, fast_clock
 from tests.support.clock import ManualClock
 from tests.support.fork_server import fork_server

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from broker_core.remoting.client import connect
-from broker_core.remoting.codes import RequestCode as Q
-from broker_core.remoting.codes import ResponseCode as R
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit, parse_object
+from broker_core.protocol.codes import RequestCode as Q
+from broker_core.protocol.codes import ResponseCode as R
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import emit, parse_object
+from broker_core.transport.client import connect
 from tests.support.broker_bench import send_fields
 from tests.support.broker_process import running_broker
 

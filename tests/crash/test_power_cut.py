@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.record import decode_record
 from tests.support.clock import ManualClock
 from tests.support.power_cut import PowerCutDisk, QuickDisk
 from tests.support.store_bench import message

@@ -14,9 +14,9 @@ import pytest
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import StoreConfig
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import OrbitError
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import running_broker
 
 TOPIC = "killed-timers"

@@ -13,14 +13,14 @@ from broker_core.api import ListTransactions, Snapshot, TransactionPage
 from broker_core.client.message import Message
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import ClientConfig, StoreConfig
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import NetworkError, RemoteError
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.record import decode_record
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.store.message_store import MessageStore
-from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
+from broker_core.transport.client import ConnectionPool
 from tests.support.broker_process import CHECKOUT
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.store_check import check_closed_store

@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from broker_core.client.atomic_producer import AtomicError, AtomicProducer
 from broker_core.client.message import Message
 from broker_core.errors import NetworkError
-from broker_core.message.record import decode_record
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
+from broker_core.transport.client import ConnectionPool
 
 GROUP, SOURCE, TARGETS = "transform", "numbers", ("squares", "halves")
 SOURCE_QUEUE = MessageQueue(SOURCE, "broker-a", 0)

@@ -15,9 +15,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from broker_core.config import StoreConfig
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.model import HostAddress, MessageToStore
 
 TOPIC = "Crash"
 QUEUES = 4

@@ -10,16 +10,16 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.route import PERMISSION_READ
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.copying.carried import carried, is_copy_of, is_reserved
-from broker_core.copying.ends import opened
-from broker_core.copying.order import CopyOrder
-from broker_core.copying.patience import Patience
-from broker_core.copying.receipt import Receipt
-from broker_core.copying.runner import CopyRunner
-from broker_core.copying.survey import Survey
-from broker_core.message.record import decode_record
-from broker_core.replay.item import item_of_message
-from broker_core.search.cluster import split_records
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.copying.carried import carried, is_copy_of, is_reserved
+from broker_core.tools.copying.ends import opened
+from broker_core.tools.copying.order import CopyOrder
+from broker_core.tools.copying.patience import Patience
+from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.runner import CopyRunner
+from broker_core.tools.copying.survey import Survey
+from broker_core.tools.replay.item import item_of_message
+from broker_core.tools.search.cluster import split_records
 from tests.support.copying import StoppedClock
 from tests.support.embedded import started
 from tests.support.golden import golden_store

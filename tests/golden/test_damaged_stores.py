@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import StoreConfig
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import OrbitError
-from broker_core.store.message_store import MessageStore
-from broker_core.store_command import main
+from broker_core.tools.commands.store import main
 from tests.support.golden import contents, golden_store
 
 SEED = int(os.environ.get("ORBIT_FUZZ_SEED", "7"))

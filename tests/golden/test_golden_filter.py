@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker_core.broker.message_filter import sql_filter
 from broker_core.config import StoreConfig
-from broker_core.filter.evaluator import compile_filter
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.processors.message_filter import sql_filter
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.filter.evaluator import compile_filter
+from broker_core.protocol.message.record import decode_record
 from tests.support.golden import golden_store
 
 

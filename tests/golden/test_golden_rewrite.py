@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.model import MessageToStore, StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
-from broker_core.store.results import PutStatus
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import PutStatus
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.record import decode_record
 from tests.support.clock import ManualClock
 from tests.support.golden import GOLDEN_NAMES, golden_store
 from tests.support.store_check import log_records

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.message.body import decompress_body
-from broker_core.message.message_id import offset_message_id, parse_offset_message_id
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.store.message_reads import LATEST_MS
-from broker_core.store.message_store import MessageStore
-from broker_core.store.results import GetStatus
+from broker_core.engine.store.message_reads import LATEST_MS
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import GetStatus
+from broker_core.protocol.message.body import decompress_body
+from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
 from tests.support.golden import GOLDEN_NAMES, GoldenMessage, GoldenStore, contents, golden_store
 
 EXT_ADDRESS_BOUND = -2147483649

@@ -3,15 +3,15 @@
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.message.record import decode_record
-from broker_core.schedule.timer.layout import WHEEL_BYTES, WHEEL_TOPIC, decode_checkpoint
-from broker_core.schedule.timer.precision import PrecisionHistory
-from broker_core.schedule.timer.recovery import TimerSettings, open_timer_store, read_found_precision
-from broker_core.schedule.timer.source import StoreSource
-from broker_core.schedule.timer.timer_store import TimerPaths
-from broker_core.schedule.timer.work import TimerWork
-from broker_core.store.disk import Disk
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.schedule.timer.layout import WHEEL_BYTES, WHEEL_TOPIC, decode_checkpoint
+from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.recovery import TimerSettings, open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerPaths
+from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.record import decode_record
 from tests.support.clock import ManualClock
 from tests.support.golden import golden_store
 

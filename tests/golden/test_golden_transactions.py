@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
-from broker_core.transaction.history import LifeState, StepKind, read_history
-from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC
+from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.transaction.history import LifeState, StepKind, read_history
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.golden import contents, golden_store
 from tests.support.remoting_peer import eventually

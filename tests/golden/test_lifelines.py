@@ -5,11 +5,11 @@ from collections import defaultdict
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.lifeline.gather import gather
-from broker_core.lifeline.join import join
-from broker_core.lifeline.model import EventKind, Story
-from broker_core.store.message_store import MessageStore
-from broker_core.transaction.history import LifeState, read_history
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.transaction.history import LifeState, read_history
+from broker_core.worker.lifeline.gather import gather
+from broker_core.worker.lifeline.join import join
+from broker_core.worker.lifeline.model import EventKind, Story
 from tests.support.golden import contents, golden_store
 
 HALF, DISCARDED, DELAYS = "RMQ_SYS_TRANS_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SCHEDULE_TOPIC_XXXX"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from broker_core.message.record import decode_record
-from broker_core.search.facts import MessageFacts, matches
-from broker_core.search.language import parse_filter
-from broker_core.search.scan import StoreSearch
-from broker_core.search_command import main
-from broker_core.store.inspection.log_reader import LogReader
-from broker_core.store_command import main as dump
+from broker_core.engine.store.inspection.log_reader import LogReader
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.commands.search import main
+from broker_core.tools.commands.store import main as dump
+from broker_core.tools.search.facts import MessageFacts, matches
+from broker_core.tools.search.language import parse_filter
+from broker_core.tools.search.scan import StoreSearch
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
 DAMAGED = ("torn",)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from broker_core.message.tags import tags_code
-from broker_core.store_command import main
+from broker_core.protocol.message.tags import tags_code
+from broker_core.tools.commands.store import main
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
 CRASHED = ("crash", "torn")

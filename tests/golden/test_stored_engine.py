@@ -8,7 +8,8 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import ForeignStoreError, ReadOnlyConnectionError, UsageError
-from broker_core.ipc.schema import (
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.worker.channel.schema import (
     AskBroker,
     BrowseQueue,
     ContinueSearch,
@@ -18,10 +19,9 @@ from broker_core.ipc.schema import (
     SendMessage,
     StartSearch,
 )
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.worker.queries import Queries
-from broker_core.worker.sampler import Sampler
-from broker_core.worker.stored_engine import NOT_CLOSED, StoredEngine
+from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.embedded.sampler import Sampler
+from broker_core.worker.embedded.stored_engine import NOT_CLOSED, StoredEngine
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
 

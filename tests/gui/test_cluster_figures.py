@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broker_core.api import BrokerAnswer, RequestCode, StoreError, emit
-from broker_core.ipc.schema import ReadStore
 from broker_core.worker.attached.refusals import cannot_answer
+from broker_core.worker.channel.schema import ReadStore
 from gui.term_texts import TERMS
 from gui.text import UNKNOWN, load_catalogue
 from gui.views.explanation import explained_at, explained_column

@@ -149,6 +149,6 @@ def test_older_events_that_find_no_room_are_told(make_view, source, monkeypatch)
 
 
 def test_every_action_of_the_console_has_a_name():
-    from broker_core.remoting.administration import ACTING
+    from broker_core.protocol.administration import ACTING
 
     assert {f"console.{code.name.lower()}" for code in ACTING} - ACTION_NAMES.keys() == set()

@@ -19,8 +19,8 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.remoting.signature import Credentials
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.signature import Credentials
 from gui.connections import ATTACHED, Cluster
 from gui.main_window.secret_file import FILE_NAME, SecretFile
 from gui.views.action_dialog import ActionDialog

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from broker_core.api import ReadOnlyConnectionError, SendMessage
-from broker_core.search.export import read_rows
+from broker_core.tools.search.export import read_rows
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.operations.decoding import RULES_FILE
 from gui.operations.message_job import JobState

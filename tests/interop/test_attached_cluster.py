@@ -9,7 +9,11 @@ from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.attached.queries import ClusterQueries
+from broker_core.worker.channel.schema import (
     AskBroker,
     BrowseQueue,
     CreateTopic,
@@ -20,10 +24,6 @@ from broker_core.ipc.schema import (
     ReadMessage,
     SendMessage,
 )
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
-from broker_core.worker.attached.queries import ClusterQueries
 from tests.support.attached import decided, sampled
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually

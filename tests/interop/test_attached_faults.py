@@ -10,15 +10,15 @@ import threading
 
 import pytest
 
-from broker_core import search_command
 from broker_core.client.admin import AdminClient
-from broker_core.ipc.schema import Ability, BrowseQueue, ContinueSearch, StartSearch
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.transaction.topics import HALF_TOPIC
-from broker_core.worker.attached.settings import WatchSettings
+from broker_core.cluster.watch_settings import WatchSettings
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.transaction_topics import HALF_TOPIC
+from broker_core.tools.commands import search as search_command
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.worker.channel.schema import Ability, BrowseQueue, ContinueSearch, StartSearch
 from tests.support.attached import asking, attached, sampled
 from tests.support.held_still import furnish, look_at_everything, picture_of
 from tests.support.real_broker import RealBroker

@@ -6,8 +6,8 @@ import pytest
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.remoting.codes import RequestCode
-from broker_core.worker.attached.settings import WatchSettings
+from broker_core.cluster.watch_settings import WatchSettings
+from broker_core.protocol.codes import RequestCode
 from tests.support.attached import BROKER, attached, sampled
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually_answers

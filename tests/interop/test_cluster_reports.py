@@ -11,11 +11,11 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
-from broker_core.queue_reading.client import QueueClient
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.transaction.topics import CHECK_GROUP
-from broker_core.worker.attached.answers import read_positions
+from broker_core.cluster.answers import read_positions
+from broker_core.cluster.queue_client import QueueClient
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.transaction_topics import CHECK_GROUP
 from spark_reports.__main__ import main
 from spark_reports.datasource.cluster_source import ClusterReader
 from spark_reports.datasource.options import Selection

@@ -11,7 +11,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.errors import OrbitError
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 from tests.support.broker_process import running_broker
 from tests.support.real_peer import running_peer_addresses
 from tests.support.remoting_peer import eventually

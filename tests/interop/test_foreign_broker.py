@@ -6,11 +6,11 @@ import pytest
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.remoting.client import connect
-from broker_core.remoting.codes import RequestCode as Q
-from broker_core.remoting.codes import ResponseCode as R
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit, parse_object
+from broker_core.protocol.codes import RequestCode as Q
+from broker_core.protocol.codes import ResponseCode as R
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import emit, parse_object
+from broker_core.transport.client import connect
 from tests.support.broker_process import running_broker
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers

@@ -9,10 +9,10 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.remoting.client import connect
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import emit
+from broker_core.transport.client import connect
 from tests.support.broker_process import running_broker
 from tests.support.java_tools import ADMIN_TOOL, JavaProgram
 

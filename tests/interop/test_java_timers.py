@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.shared import shared_dir
 

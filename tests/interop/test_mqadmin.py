@@ -14,7 +14,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
-from broker_core.message.message_id import offset_message_id
+from broker_core.protocol.message.message_id import offset_message_id
 from tests.support.broker_process import running_broker
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.toolchains import java_class_path

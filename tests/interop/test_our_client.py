@@ -16,8 +16,8 @@ from broker_core.client.push_consumer import ConsumeFrom, MessageModel, PushCons
 from broker_core.client.subscription import Sql
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError
-from broker_core.message.body import decompress_body
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.body import decompress_body
 from tests.support.broker_process import running_broker
 from tests.support.real_peer import running_peer_addresses
 from tests.support.remoting_peer import BROKER, eventually, eventually_answers

@@ -8,15 +8,15 @@ import json
 
 import pytest
 
-from broker_core.access import ClusterAccess
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
-from broker_core.doctor import CREDENTIALS, VERSION, Doctor
+from broker_core.cluster.access import ClusterAccess
 from broker_core.errors import RemoteError
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.signature import Credentials
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.signature import Credentials
+from broker_core.tools.doctor import CREDENTIALS, VERSION, Doctor
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from tests.support.attached import BROKER, sampled
 from tests.support.real_accounts import ACCOUNTS, ACCOUNTS_OF_4, SUPER, keep_accounts

@@ -17,16 +17,16 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
+from broker_core.engine.store.config_file import save_config
+from broker_core.engine.store.dispatch import DelayLevels
+from broker_core.engine.store.inspection.verify import Verification
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.errors import RemoteError
-from broker_core.message.batch import BatchMember, encode_batch
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.record import decode_record
-from broker_core.remoting.client import ConnectionPool
-from broker_core.store.config_file import save_config
-from broker_core.store.dispatch import DelayLevels
-from broker_core.store.inspection.verify import Verification
-from broker_core.store.message_store import MessageStore
-from broker_core.store.results import GetStatus, PutStatus
+from broker_core.protocol.message.batch import BatchMember, encode_batch
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.record import decode_record
+from broker_core.transport.client import ConnectionPool
 from tests.support.golden import golden_store
 from tests.support.real_broker import Questions, RealBroker
 from tests.support.remoting_peer import eventually_answers

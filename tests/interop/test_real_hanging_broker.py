@@ -19,9 +19,9 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.cluster_command import EXIT_PARTIAL
 from broker_core.errors import NetworkError, RemoteError
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.worker.commands.cluster import EXIT_PARTIAL
 from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.real_peer import running_peer

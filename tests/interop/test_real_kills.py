@@ -19,13 +19,13 @@ from PySide6.QtCore import QSettings
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.cluster.answers import read_positions
+from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import NetworkError, OrbitError, RemoteError
-from broker_core.ipc.schema import ContinueFollow, ContinueSearch, ListMembers, StartFollow, StartSearch
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.worker.attached.answers import read_positions
-from broker_core.worker.attached.settings import WatchSettings
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.worker.channel.schema import ContinueFollow, ContinueSearch, ListMembers, StartFollow, StartSearch
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.snapshots import OffsetSnapshots
 from monitoring.admin.offsets import QueueMove

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
+from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import AskBroker, BrowseQueue, ContinueSearch, SendMessage, StartSearch
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.worker.attached.settings import WatchSettings
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.worker.channel.schema import AskBroker, BrowseQueue, ContinueSearch, SendMessage, StartSearch
 from monitoring.collector import Collector
 from tests.support.attached import asking, attached
 from tests.support.real_set import MOVED, STEADY, RealSet

@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 
-from broker_core.replay.journal import RECEIPT_FILE
+from broker_core.tools.replay.journal import RECEIPT_FILE
 from spark_reports.datasource.cluster_source import ClusterReader
 from spark_reports.datasource.schema import ALL_COLUMNS
 from tests.support.attached import broker_on

@@ -11,10 +11,10 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.search.scan import StoreSearch
-from broker_core.search_command import main
+from broker_core.tools.commands.search import main
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.tools.search.scan import StoreSearch
 from tests.support.broker_process import running_broker
 from tests.support.golden import golden_store
 from tests.support.real_peer import running_peer

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.remoting.client import connect
-from broker_core.remoting.codes import RequestCode as Q
-from broker_core.remoting.codes import ResponseCode as R
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit, parse_object
+from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.protocol.codes import RequestCode as Q
+from broker_core.protocol.codes import ResponseCode as R
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import emit, parse_object
+from broker_core.transport.client import connect
 from tests.support.broker_bench import consumer_heartbeat
 from tests.support.real_broker import RealBroker
 

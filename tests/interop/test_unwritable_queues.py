@@ -13,11 +13,11 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.queue_reading.model import ReadLimits, Wanted
-from broker_core.queue_reading.reader import QueueReader
-from broker_core.remoting.client import connect
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.cluster.model import ReadLimits, Wanted
+from broker_core.cluster.reader import QueueReader
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.transport.client import connect
 from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 

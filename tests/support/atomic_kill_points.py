@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from broker_core.remoting.codes import RequestCode
+from broker_core.protocol.codes import RequestCode
 from tests.support.kill_points import die, kill_at_call, kill_at_put
 
 TARGET = "squares"
@@ -25,8 +25,8 @@ POSITIONS_FILE = "consumerOffset.json"
 
 def at_state_record(kind: str, number: int, *, before: bool) -> None:
     """Kill at the put of a record of the state topic."""
-    from broker_core.atomic.records import decode_state
-    from broker_core.broker.atomic_service import _Log
+    from broker_core.engine.atomic.records import decode_state
+    from broker_core.engine.processors.atomic_service import _Log
 
     def is_kind(_log: object, body: bytes) -> bool:
         return type(decode_state(body)).__name__ == kind
@@ -36,22 +36,22 @@ def at_state_record(kind: str, number: int, *, before: bool) -> None:
 
 def at_service(name: str, number: int, *, before: bool) -> None:
     """Kill at a step of `AtomicService`."""
-    from broker_core.broker.atomic_service import AtomicService
+    from broker_core.engine.processors.atomic_service import AtomicService
 
     kill_at_call(AtomicService, name, number, before=before)
 
 
 def at_coordinator(name: str, number: int, *, before: bool) -> None:
     """Kill at a step of `Coordinator`."""
-    from broker_core.atomic.coordinator import Coordinator
+    from broker_core.engine.atomic.coordinator import Coordinator
 
     kill_at_call(Coordinator, name, number, before=before)
 
 
 def at_apply(number: int, *, before: bool) -> None:
     """Kill around the moment at which a decision, durable by then, changes the state."""
-    from broker_core.atomic.records import DecisionRecord
-    from broker_core.atomic.state import AtomicState
+    from broker_core.engine.atomic.records import DecisionRecord
+    from broker_core.engine.atomic.state import AtomicState
 
     def is_decision(state: AtomicState, record: object, *_place: int) -> bool:
         # While the log is read back nobody is deciding.
@@ -62,7 +62,7 @@ def at_apply(number: int, *, before: bool) -> None:
 
 def at_release(*, before: bool) -> None:
     """Kill around the release of the last of several queues: the others are released, in memory, as if their leaders lived."""
-    from broker_core.atomic.state import AtomicState
+    from broker_core.engine.atomic.state import AtomicState
 
     def is_last(state: AtomicState, queue: object, name: str) -> bool:
         entry = state.ids[name]
@@ -73,14 +73,14 @@ def at_release(*, before: bool) -> None:
 
 def at_waking(number: int, *, before: bool) -> None:
     """Kill around the answers to held pulls."""
-    from broker_core.broker.pull_processor import PullProcessor
+    from broker_core.engine.processors.pull_processor import PullProcessor
 
     kill_at_call(PullProcessor, "became_visible", number, before=before)
 
 
 def at_positions_file(number: int, *, before: bool) -> None:
     """Kill around the write of the consumer positions."""
-    from broker_core.broker import config_files
+    from broker_core.engine.tables import config_files
 
     def is_positions(path: Path, *_rest: object) -> bool:
         return path.name == POSITIONS_FILE
@@ -90,8 +90,8 @@ def at_positions_file(number: int, *, before: bool) -> None:
 
 def at_snapshot(name: str, *, before: bool) -> None:
     """Kill around the write of a snapshot, of which there are many then."""
-    from broker_core.atomic.snapshot import PREFIX, SnapshotFiles
-    from broker_core.broker import atomic_service
+    from broker_core.engine.atomic.snapshot import PREFIX, SnapshotFiles
+    from broker_core.engine.processors import atomic_service
 
     atomic_service.TICK_SECONDS, atomic_service.SNAPSHOT_TICKS = 0.05, 1
     if name == "replace":

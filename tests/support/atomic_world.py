@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from broker_core.atomic.coordinator import Coordinator
-from broker_core.atomic.model import AtomicRefusedError, Identity, OffsetKey, PendingOffset, QueueKey, Refusal, Stamp
-from broker_core.atomic.records import DecisionRecord, decode_state
-from broker_core.atomic.snapshot import decode_snapshot, encode_snapshot
-from broker_core.atomic.state import AppliedOffsets, AtomicState
+from broker_core.engine.atomic.coordinator import Coordinator
+from broker_core.engine.atomic.records import DecisionRecord, decode_state
+from broker_core.engine.atomic.snapshot import decode_snapshot, encode_snapshot
+from broker_core.engine.atomic.state import AppliedOffsets, AtomicState
+from broker_core.protocol.atomic import AtomicRefusedError, Identity, OffsetKey, PendingOffset, QueueKey, Refusal, Stamp
 
 QUEUES = [QueueKey("orders", 0), QueueKey("orders", 1), QueueKey("audit", 0)]
 GROUP = "CG"

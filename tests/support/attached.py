@@ -6,12 +6,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.ipc.schema import ListTransactions, Query, TransactionPage
+from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
-from broker_core.worker.attached.settings import WatchSettings
+from broker_core.worker.channel.schema import ListTransactions, Query, TransactionPage
 from tests.support.embedded import started
 
 A = TypeVar("A")

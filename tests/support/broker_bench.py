@@ -8,22 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from broker_core.broker.clients import Consumers, Producers
-from broker_core.broker.consumer_offsets import ConsumerOffsets
-from broker_core.broker.counters import Counters
-from broker_core.broker.dispatcher import Dispatcher
-from broker_core.broker.group_table import GroupTable
-from broker_core.broker.peer import Peer
-from broker_core.broker.queue_locks import QueueLocks
-from broker_core.broker.state import BrokerState
-from broker_core.broker.topic_table import TopicTable
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.processors.dispatcher import Dispatcher
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.tables.clients import Consumers, Producers
+from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
+from broker_core.engine.tables.counters import Counters
+from broker_core.engine.tables.group_table import GroupTable
+from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.queue_locks import QueueLocks
+from broker_core.engine.tables.state import BrokerState
+from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import OrbitError
-from broker_core.message.model import HostAddress
-from broker_core.remoting.codes import MQ_VERSION, LanguageCode, RequestCode, SerializeType
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit
-from broker_core.store.message_store import MessageStore
+from broker_core.protocol.codes import MQ_VERSION, LanguageCode, RequestCode, SerializeType
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import emit
+from broker_core.protocol.message.model import HostAddress
 from tests.support.clock import ManualClock
 
 SMALL_FILES: dict[str, Any] = {

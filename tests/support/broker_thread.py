@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.ipc.schema import CreateTopic
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.worker.channel.schema import CreateTopic
 from tests.support.attached import BROKER
 from tests.support.client_thread import ClientThread
 

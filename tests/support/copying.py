@@ -13,19 +13,19 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.copying.ends import Ends, opened
-from broker_core.copying.lane import Sender
-from broker_core.copying.order import CopyOrder
-from broker_core.copying.patience import Patience, Surroundings
-from broker_core.copying.plan import CopyPlan
-from broker_core.copying.receipt import Receipt
-from broker_core.copying.runner import CopyRunner
-from broker_core.copying.survey import Survey
-from broker_core.message.model import StoredMessage
-from broker_core.message.properties import encode_properties
-from broker_core.message.record import decode_record
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.cluster import split_records
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.copying.ends import Ends, opened
+from broker_core.tools.copying.lane import Sender
+from broker_core.tools.copying.order import CopyOrder
+from broker_core.tools.copying.patience import Patience, Surroundings
+from broker_core.tools.copying.plan import CopyPlan
+from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.runner import CopyRunner
+from broker_core.tools.copying.survey import Survey
+from broker_core.tools.search.cluster import split_records
 from tests.support.embedded import started
 
 NAMES = ("source-a", "target-b")

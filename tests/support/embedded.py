@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig
+from broker_core.engine.broker.embedded import EmbeddedBroker
 
 
 @asynccontextmanager

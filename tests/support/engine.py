@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from broker_core.broker.action_journal import ActionJournal
-from broker_core.broker.clients import Client, Consumers, Producers
-from broker_core.broker.consumer_offsets import ConsumerOffsets
-from broker_core.broker.counters import Counters
-from broker_core.broker.group_table import GroupTable
-from broker_core.broker.heartbeat import ConsumerData
-from broker_core.broker.subscription import parse_subscription
-from broker_core.broker.topic_table import TopicTable
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.properties import encode_properties
-from broker_core.nameserver.registration import TopicConfig
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.schedule.delay_console import DelayConsole
-from broker_core.schedule.timer.console import TimerConsole
-from broker_core.store.message_store import MessageStore
-from broker_core.store.results import PutStatus
-from broker_core.worker.atomic_views import AtomicTransactions
+from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.engine.schedule.delay_console import DelayConsole
+from broker_core.engine.schedule.timer.console import TimerConsole
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import PutStatus
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.clients import Client, Consumers, Producers
+from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
+from broker_core.engine.tables.counters import Counters
+from broker_core.engine.tables.group_table import GroupTable
+from broker_core.engine.tables.heartbeat import ConsumerData
+from broker_core.engine.tables.subscription import parse_subscription
+from broker_core.engine.tables.topic_table import TopicTable
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.properties import encode_properties
+from broker_core.worker.channel.schema import CreateTopic, SendMessage, SendReceipt
 from broker_core.worker.connections import OpenConnection
+from broker_core.worker.embedded.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
 from tests.support.clock import ManualClock
 

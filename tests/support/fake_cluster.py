@@ -14,14 +14,14 @@ from typing import Any, Self
 
 from broker_core.client.route import MASTER_ID
 from broker_core.config import RemotingLimits
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.record import encode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.connection import Connection
-from broker_core.remoting.frame import RemotingCommand, encode_command
-from broker_core.remoting.json_body import MessageQueue, emit
-from broker_core.remoting.server import RemotingServer
-from broker_core.store.dispatch import SCHEDULE_TOPIC
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand, encode_command
+from broker_core.protocol.json_body import MessageQueue, emit
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.record import encode_record
+from broker_core.transport.connection import Connection
+from broker_core.transport.server import RemotingServer
 from tests.support.client_thread import ClientThread
 
 V4_9_4, V5_3_3 = 401, 479

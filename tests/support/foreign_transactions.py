@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from broker_core.config import StoreConfig
-from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.record import decode_record
 from tests.support.worker_driver import WorkerDriver
 
 SETTINGS = (

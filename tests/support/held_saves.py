@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from broker_core.broker import config_files
+from broker_core.engine.store.config_file import save_config
+from broker_core.engine.tables import config_files
 from broker_core.errors import StoreError
-from broker_core.store.config_file import save_config
 
 _SECONDS = 60.0
 

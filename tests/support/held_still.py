@@ -7,8 +7,14 @@ from typing import Any
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
+from broker_core.cluster.link import refused_as
 from broker_core.errors import RemoteError
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, parse_object
+from broker_core.worker.attached.cluster import AttachedCluster
+from broker_core.worker.attached.queries import ClusterQueries
+from broker_core.worker.channel.schema import (
     BrowseQueue,
     ContinueSearch,
     DelayedMessages,
@@ -21,12 +27,6 @@ from broker_core.ipc.schema import (
     SearchStarted,
     StartSearch,
 )
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, parse_object
-from broker_core.worker.attached.cluster import AttachedCluster
-from broker_core.worker.attached.link import refused_as
-from broker_core.worker.attached.queries import ClusterQueries
 from tests.support.attached import told
 
 MESSAGES, CONSUMED = 10, 4

@@ -7,8 +7,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from broker_core.message.model import MessageToStore
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.message.model import MessageToStore
 
 
 def die() -> None:

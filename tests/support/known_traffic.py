@@ -16,11 +16,11 @@ from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import ClientConfig
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, emit
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, emit
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.transport.client import ConnectionPool
 from tests.support.remoting_peer import eventually, eventually_answers
 
 BROKER = "broker-a"

@@ -10,7 +10,7 @@ import sys
 
 from broker_core.client.admin import AdminClient
 from broker_core.config import RemotingLimits
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 
 REQUEST_TIMEOUT_MS = 60_000
 """A broker on a busy machine takes its time; who started this has a deadline."""

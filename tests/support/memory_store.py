@@ -1,13 +1,13 @@
-"""A store in memory that can be crashed: puts and reads as `broker_core.transaction.engine.Store` needs them."""
+"""A store in memory that can be crashed: puts and reads as `broker_core.engine.transaction.engine.Store` needs them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
 
-from broker_core.message.model import MessageToStore, StoredMessage
-from broker_core.message.record import decode_record, encode_record
-from broker_core.store.results import Arrival, GetResult, GetStatus, PutResult, PutStatus
+from broker_core.engine.store.results import Arrival, GetResult, GetStatus, PutResult, PutStatus
+from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.record import decode_record, encode_record
 
 
 class CrashError(Exception):

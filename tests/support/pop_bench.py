@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.message.model import StoredMessage
-from broker_core.message.receipt_handle import ReceiptHandle, parse_handle
-from broker_core.message.record import decode_record
-from broker_core.nameserver.registration import TopicConfig
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.store.message_store import MessageStore
+from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.receipt_handle import ReceiptHandle, parse_handle
+from broker_core.protocol.message.record import decode_record
 from tests.support.broker_bench import SMALL_FILES, BrokerBench, RecordingPeer, bench_state
 from tests.support.clock import ManualClock
 

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from broker_core.store.kernel_sync import KernelSync
+from broker_core.engine.store.kernel_sync import KernelSync
 from tests.support.store_bench import FaultyDisk
 
 PAGE_BYTES = 4096

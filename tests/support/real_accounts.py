@@ -13,9 +13,9 @@ from pathlib import Path
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import RemoteError
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.signature import Credentials
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.signature import Credentials
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually_answers
 

@@ -20,9 +20,9 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import NetworkError, RemoteError
-from broker_core.remoting.client import ConnectionPool
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.transport.client import ConnectionPool
 from tests.support.remoting_peer import eventually_answers
 from tests.support.shared import shared_dir
 

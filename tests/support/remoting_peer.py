@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from broker_core.config import RemotingLimits
-from broker_core.message.batch import decode_batch
-from broker_core.message.message_id import offset_message_id
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.record import decode_record, encode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.connection import Connection
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
-from broker_core.remoting.server import RemotingServer
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.message.batch import decode_batch
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.record import decode_record, encode_record
+from broker_core.transport.connection import Connection
+from broker_core.transport.server import RemotingServer
 
 Answer = Callable[[Connection, RemotingCommand], RemotingCommand | None]
 BROKER = "broker-a"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.config import StoreConfig
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.store.disk import Disk
-from broker_core.store.kernel_sync import KernelSync
-from broker_core.store.message_store import MessageStore
-from broker_core.store.recovery import Progress
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.kernel_sync import KernelSync
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.recovery import Progress
+from broker_core.protocol.message.model import HostAddress, MessageToStore
 from tests.support.clock import ManualClock
 
 HOST = HostAddress.parse("127.0.0.1:10911")

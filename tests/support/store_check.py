@@ -6,9 +6,9 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from broker_core.message.record import MAGIC_BLANK, decode_record
-from broker_core.message.tags import tags_code
-from broker_core.store.paths import offset_files, queue_directories
+from broker_core.engine.store.paths import offset_files, queue_directories
+from broker_core.protocol.message.record import MAGIC_BLANK, decode_record
+from broker_core.protocol.message.tags import tags_code
 
 
 def log_records(root: Path) -> Iterator[tuple[int, bytes]]:

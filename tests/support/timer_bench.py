@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from broker_core.message.model import MessageToStore
-from broker_core.message.properties import decode_properties, encode_properties
-from broker_core.message.record import decode_record
-from broker_core.schedule.timer.accept import TimerLimits, slot_for
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.schedule.timer.precision import PrecisionHistory
-from broker_core.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
-from broker_core.schedule.timer.source import StoreSource
-from broker_core.schedule.timer.timer_store import TimerPaths
-from broker_core.schedule.timer.work import TimerWork
-from broker_core.store.message_store import MessageStore
-from broker_core.store.results import PutResult, PutStatus
+from broker_core.engine.schedule.timer.accept import TimerLimits, slot_for
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerPaths
+from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.message.properties import decode_properties, encode_properties
+from broker_core.protocol.message.record import decode_record
 from tests.support.clock import ManualClock
 from tests.support.store_bench import FaultyDisk, StoreBench, message
 

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker_core.broker.action_journal import ActionJournal
-from broker_core.broker.clients import Client
-from broker_core.broker.transaction_service import TransactionService
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.transaction.topics import CHECK_GROUP, DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
+from broker_core.engine.processors.transaction_service import TransactionService
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.clients import Client
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.transaction_topics import CHECK_GROUP, DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from tests.support.broker_bench import BrokerBench, RecordingPeer, broker_bench, send_fields
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0

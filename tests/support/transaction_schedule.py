@@ -15,14 +15,14 @@ import random
 from collections import Counter
 from dataclasses import dataclass
 
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.properties import encode_properties
-from broker_core.store.results import PutStatus
-from broker_core.transaction.engine import CheckRequest, Decision, EndRequest, TransactionEngine
-from broker_core.transaction.messages import to_half
-from broker_core.transaction.progress import DurableProgress, Progress
-from broker_core.transaction.settings import TransactionSettings
-from broker_core.transaction.topics import DISCARD_TOPIC
+from broker_core.engine.store.results import PutStatus
+from broker_core.engine.transaction.engine import CheckRequest, Decision, EndRequest, TransactionEngine
+from broker_core.engine.transaction.messages import to_half
+from broker_core.engine.transaction.progress import DurableProgress, Progress
+from broker_core.engine.transaction.settings import TransactionSettings
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.transaction_topics import DISCARD_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.memory_store import CrashError, MemoryStore
 

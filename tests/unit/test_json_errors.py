@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from broker_core import cluster_command, doctor_command
 from broker_core.errors import NetworkError
+from broker_core.tools.commands import doctor as doctor_command
+from broker_core.worker.commands import cluster as cluster_command
 from tests.support.fake_cluster import FakeCluster, refused, rubbish
 
 COMMANDS = {"cluster": cluster_command.main, "doctor": doctor_command.main}

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from broker_core.ipc.schema import Ability
-from broker_core.remoting.codes import version_name
-from broker_core.worker.attached.answers import whole_number
-from broker_core.worker.attached.link import V5
+from broker_core.cluster.answers import whole_number
+from broker_core.cluster.link import V5
+from broker_core.protocol.codes import version_name
+from broker_core.worker.channel.schema import Ability
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _BROKERS_NAMED = 3

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from broker_core.cluster.link import ClusterLink
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
-from broker_core.ipc.schema import AskBroker, BrokerAnswer, CreateTopic
-from broker_core.remoting.administration import ACTING, READING
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.administration import ACTING, READING
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.gathering import (
     OF_EACH,
     TABLES,
@@ -24,8 +24,8 @@ from broker_core.worker.attached.gathering import (
     ask_table,
     merged_answer,
 )
-from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.channel.schema import AskBroker, BrokerAnswer, CreateTopic
 
 logger = logging.getLogger(__name__)
 

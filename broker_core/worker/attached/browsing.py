@@ -8,16 +8,16 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
 
+from broker_core.cluster.answers import whole_number
+from broker_core.cluster.link import ClusterLink
 from broker_core.errors import CodecError, RecordError
-from broker_core.ipc.schema import MessagePage
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.cluster import split_records
-from broker_core.worker.attached.answers import whole_number
-from broker_core.worker.attached.link import ClusterLink
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.lost_parts import LostParts, together, too_slow
+from broker_core.worker.channel.schema import MessagePage
 from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_of, page_of
 
 QUEUES_AT_ONCE = 16

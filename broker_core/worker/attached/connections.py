@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from broker_core.cluster.answers import read_connections, read_producers, read_subscriptions, whole_number
+from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
-from broker_core.ipc.schema import ConnectionPage
-from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.worker.attached.answers import read_connections, read_producers, read_subscriptions, whole_number
+from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ClusterLink, refused_as
 from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.channel.schema import ConnectionPage
 from broker_core.worker.connections import CONSUMER, PRODUCER
 
 GROUPS_MAX = 64

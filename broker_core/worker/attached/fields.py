@@ -6,14 +6,14 @@ import asyncio
 from collections import defaultdict
 from dataclasses import replace
 
+from broker_core.cluster.link import ClusterLink
 from broker_core.errors import CodecError, RemoteError
-from broker_core.ipc.schema import FieldValues, ReadFields
-from broker_core.message.model import StoredMessage
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.worker.attached.link import ClusterLink
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.lost_parts import LostParts, together
+from broker_core.worker.channel.schema import FieldValues, ReadFields
 from broker_core.worker.field_views import FieldReader, joined
 
 FIELDS_AT_A_TIME = 16

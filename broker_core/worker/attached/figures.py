@@ -12,17 +12,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
+from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
+from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.counted import counted
-from broker_core.ipc.schema import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
-from broker_core.store.dispatch import SCHEDULE_TOPIC
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
-from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.levels import BrokerLevels, level_figures
 from broker_core.worker.attached.listing import QueueKey, list_cluster
-from broker_core.worker.attached.numbering import BrokerNumbers
 from broker_core.worker.attached.timers import timer_figures
 from broker_core.worker.attached.totals import cluster_totals
+from broker_core.worker.channel.schema import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.worker.delay_views import delay_columns
 
 NOTHING_COMES = "no answer: "

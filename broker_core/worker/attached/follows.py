@@ -21,19 +21,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from broker_core.clock import wall_clock_ms
+from broker_core.cluster.answers import QueueOffsets, read_queue_offsets
+from broker_core.cluster.link import ClusterLink
 from broker_core.errors import RecordError, UsageError
-from broker_core.ipc.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.cluster import split_records
-from broker_core.search.expression import Expression
-from broker_core.search.facts import MessageFacts, matches
-from broker_core.search.fields import state_of_topic
-from broker_core.worker.attached.answers import QueueOffsets, read_queue_offsets
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.search.cluster import split_records
+from broker_core.tools.search.expression import Expression
+from broker_core.tools.search.facts import MessageFacts, matches
+from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.channel.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
 from broker_core.worker.follows import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, TOPICS_MAX, check_follow, filter_of, rules_of
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
-from broker_core.ipc.schema import BrokerAnswer
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
-from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.channel.schema import BrokerAnswer
 
 TABLES = frozenset(
     {

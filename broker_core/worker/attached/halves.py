@@ -15,19 +15,19 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from broker_core.cluster.answers import read_queue_places
+from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.engine.transaction.ledger import Ledger, Outcome
+from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
 from broker_core.errors import RecordError, RemoteError
-from broker_core.message import properties as props
-from broker_core.message.record import check_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.cluster import split_records
-from broker_core.transaction.ledger import Ledger, Outcome
-from broker_core.transaction.messages import HalfMessage, read_half, read_op
-from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
-from broker_core.worker.attached.answers import read_queue_places
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.record import check_record
+from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.browsing import bound_of
-from broker_core.worker.attached.link import ClusterLink, refused_as
 
 logger = logging.getLogger(__name__)
 

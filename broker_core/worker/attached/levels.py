@@ -14,9 +14,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from broker_core.schedule.delay_console import LevelFigures
-from broker_core.store.dispatch import DelayLevels
-from broker_core.worker.attached.answers import QueueOffsets
+from broker_core.cluster.answers import QueueOffsets
+from broker_core.engine.schedule.delay_console import LevelFigures
+from broker_core.engine.store.dispatch import DelayLevels
 
 _UNKNOWN = -1
 

@@ -16,25 +16,25 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
+from broker_core.cluster.answers import read_queue_places, read_queue_units
+from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.engine.store.results import GetResult, GetStatus, QueueUnit
 from broker_core.errors import NetworkError, RecordError, RemoteError
-from broker_core.ipc.schema import Lifeline
-from broker_core.lifeline.gather import TRACE_TOPIC, Reach
-from broker_core.message import properties as props
-from broker_core.message.model import HostAddress
-from broker_core.message.record import HEADS, decode_record, read_head
-from broker_core.message.sys_flag import HOST_V6_MASK
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.cluster import KEY_ANSWER_MESSAGES, split_records
-from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic
-from broker_core.store.results import GetResult, GetStatus, QueueUnit
-from broker_core.transaction.topics import OP_TOPIC
-from broker_core.worker.attached.answers import read_queue_places, read_queue_units
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import HostAddress
+from broker_core.protocol.message.record import HEADS, decode_record, read_head
+from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+from broker_core.protocol.transaction_topics import OP_TOPIC
+from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES, split_records
+from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic
 from broker_core.worker.attached.browsing import whole_field
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ClusterLink, refused_as
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.channel.schema import Lifeline
 from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.lifeline.gather import TRACE_TOPIC, Reach
 from broker_core.worker.lifelines import read_lifeline
 
 T = TypeVar("T")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.broker import names
-from broker_core.ipc.schema import Catalog
+from broker_core.cluster.answers import TopicRow
+from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.protocol import names
 from broker_core.worker.attached.abilities import cluster_cannot
-from broker_core.worker.attached.answers import TopicRow
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
-from broker_core.worker.attached.numbering import BrokerNumbers
+from broker_core.worker.channel.schema import Catalog
 
 QueueKey = tuple[str, str, int]
 """Topic, broker, queue id."""

@@ -13,11 +13,32 @@ from typing import Any
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
+from broker_core.cluster.answers import Body, read_connections, read_subscriptions
+from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
-from broker_core.filter.rejection import Wanted
-from broker_core.ipc.acting import acts, refusal
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
+from broker_core.protocol.filter.rejection import Wanted
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.properties import KEYS, TAGS
+from broker_core.worker.attached.abilities import OUTSIDE
+from broker_core.worker.attached.asking import ask_brokers, create_topic
+from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
+from broker_core.worker.attached.connections import ClusterConnections
+from broker_core.worker.attached.fields import read_fields
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.follows import ClusterFollows
+from broker_core.worker.attached.lifelines import ClusterLifelines
+from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.refusals import cannot_answer
+from broker_core.worker.attached.sampling import Sampling
+from broker_core.worker.attached.searches import ClusterSearches
+from broker_core.worker.attached.transactions import ClusterTransactions
+from broker_core.worker.attached.waiting import list_delayed
+from broker_core.worker.channel.acting import acts, refusal
+from broker_core.worker.channel.schema import (
     Ability,
     Answer,
     AskBroker,
@@ -50,27 +71,6 @@ from broker_core.ipc.schema import (
     StartFollow,
     StartSearch,
 )
-from broker_core.message.message_id import parse_offset_message_id
-from broker_core.message.properties import KEYS, TAGS
-from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.worker.attached.abilities import OUTSIDE
-from broker_core.worker.attached.answers import Body, read_connections, read_subscriptions
-from broker_core.worker.attached.asking import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
-from broker_core.worker.attached.connections import ClusterConnections
-from broker_core.worker.attached.fields import read_fields
-from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.follows import ClusterFollows
-from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.attached.link import ClusterLink, refused_as
-from broker_core.worker.attached.lost_parts import LostParts
-from broker_core.worker.attached.refusals import cannot_answer
-from broker_core.worker.attached.sampling import Sampling
-from broker_core.worker.attached.searches import ClusterSearches
-from broker_core.worker.attached.transactions import ClusterTransactions
-from broker_core.worker.attached.waiting import list_delayed
 from broker_core.worker.history import HistoryKeeper, HistoryQuery
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
 

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
+from broker_core.engine.store.ownership import StoreOwnership
+from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import StoreError, StoreLockedError
-from broker_core.store.ownership import StoreOwnership
-from broker_core.store.paths import StorePaths
 from broker_core.worker.attached.succession import Succession
 from broker_core.worker.history import OPEN_DELAY_SECONDS, HistoryKeeper, LateHistory, OpenHistory
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import Ability, Query
 from broker_core.worker.attached.abilities import OUTSIDE
+from broker_core.worker.channel.schema import Ability, Query
 
 _INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 _ATOMIC = "only Orbit's own broker has them"

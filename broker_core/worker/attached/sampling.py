@@ -20,17 +20,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from broker_core.client.route import PERMISSION_READ
-from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
-from broker_core.ipc.schema import Ability
-from broker_core.message.record import decode_record
-from broker_core.properties_text import parse_properties
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.store.dispatch import SCHEDULE_TOPIC
-from broker_core.transaction.topics import HALF_TOPIC, OP_TOPIC
-from broker_core.worker.attached.answers import (
+from broker_core.cluster.answers import (
     Body,
     BrokerPlace,
     QueueOffsets,
@@ -47,8 +37,18 @@ from broker_core.worker.attached.answers import (
     read_topics,
     whole_number,
 )
+from broker_core.cluster.link import ASKED_AGAIN, ClusterLink, refused_as
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.properties_text import parse_properties
+from broker_core.protocol.transaction_topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ASKED_AGAIN, ClusterLink, refused_as
+from broker_core.worker.channel.schema import Ability
 
 logger = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from broker_core.clock import wall_clock_ms
+from broker_core.cluster.link import ClusterLink
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.search.results import Step
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.tools.search.results import Step
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.channel.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.message_views import MessageHead, head_of
 from broker_core.worker.search_turns import HITS_ENOUGH, TURN_SECONDS, search_hits
 from broker_core.worker.searches import SEARCHES_MAX

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker_core.errors import OrbitError
 
 if TYPE_CHECKING:
-    from broker_core.ipc.schema import Catalog, HistorySample
+    from broker_core.worker.channel.schema import Catalog, HistorySample
     from broker_core.worker.history import HistoryAnswer, HistoryKeeper, HistoryQuery
 
 logger = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from broker_core.ipc.schema import Ability
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.worker.attached.answers import whole_number
+from broker_core.cluster.answers import whole_number
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
+from broker_core.worker.channel.schema import Ability
 
 OF_BROKERS = "rmq_sys_"
 """Topics of brokers: checkpoints of pops wait for their time in the wheel, too, and nobody sent them."""

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from broker_core.cluster.answers import whole_number
+from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import RemoteError, UsageError
-from broker_core.ipc.schema import Done, ListTransactions, ResumeTransaction, TransactionPage
-from broker_core.message.message_id import offset_message_id
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import parse_object
-from broker_core.transaction.messages import HalfMessage
-from broker_core.worker.attached.answers import whole_number
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import parse_object
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.halves import HalfHead, HalfQueue
-from broker_core.worker.attached.link import ClusterLink, refused_as
 from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.channel.schema import Done, ListTransactions, ResumeTransaction, TransactionPage
 from broker_core.worker.transactions import PAGE_MAX
 
 _UNKNOWN = -1

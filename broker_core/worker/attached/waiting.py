@@ -6,20 +6,20 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
+from broker_core.cluster.answers import QueueOffsets
+from broker_core.cluster.link import ClusterLink
+from broker_core.engine.schedule.delay_console import DelayedHead, DelayedPage, delayed_head
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import RecordError, UsageError
-from broker_core.ipc.schema import DelayedMessages, ListDelayed
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.schedule.delay_console import DelayedHead, DelayedPage, delayed_head
-from broker_core.search.cluster import split_records
-from broker_core.store.dispatch import SCHEDULE_TOPIC
-from broker_core.worker.attached.answers import QueueOffsets
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.attached.browsing import bound_of
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.channel.schema import DelayedMessages, ListDelayed
 from broker_core.worker.delay_views import delayed_messages
 from broker_core.worker.message_views import BATCH_MESSAGES
 

@@ -6,8 +6,8 @@ from broker_core.client.admin import AdminClient, ConsumeOffset, TopicOffset
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, RemoteError
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
 from tests.support.remoting_peer import BROKER, Peer
 
 QUEUE = MessageQueue("T", BROKER, 0)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.broker.embedded import EmbeddedBroker
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "client.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

@@ -10,7 +10,7 @@ from broker_core.client.demo import GROUPS, batches, play
 from broker_core.client.demo_flows import LEFT_OPEN
 from broker_core.client.demo_shop import INVENTORY, TOPIC_QUEUES, Shop
 from broker_core.errors import NetworkError, UsageError
-from broker_core.remoting.codes import RequestCode
+from broker_core.protocol.codes import RequestCode
 from tests.support.remoting_peer import Peer, eventually
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from broker_core.client.empty_answers import body_fault, is_empty_answer, lists_all
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
 
 BROKERS, TOPICS = RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER
 ROUTE, DELETE = RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.DELETE_TOPIC_IN_NAMESRV

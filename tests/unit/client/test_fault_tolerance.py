@@ -3,7 +3,7 @@
 import pytest
 
 from broker_core.client.fault_tolerance import FaultTolerance
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 
 QUEUES = [MessageQueue("T", name, number) for name in ("a", "b", "c", "d") for number in range(2)]
 

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.admin import AdminClient
 from broker_core.client.group_admin import conflicts
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.broker.embedded import EmbeddedBroker
 from tests.support.remoting_peer import eventually
 
 

@@ -7,10 +7,10 @@ import pytest
 from broker_core.client.instance import ClientInstance, answer_error, repeat
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import BugError, NetworkError, RemoteError, UsageError
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.connection import RequestTimeoutError
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import parse_object
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import parse_object
+from broker_core.transport.connection import RequestTimeoutError
 from tests.support.remoting_peer import Peer, eventually
 
 

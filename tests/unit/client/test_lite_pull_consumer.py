@@ -8,8 +8,8 @@ from broker_core.client.lite_pull_consumer import LitePullConsumer
 from broker_core.client.offsets import ConsumeFrom
 from broker_core.config import ClientConfig
 from broker_core.errors import UsageError
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
 from tests.support.remoting_peer import BROKER, Peer, eventually
 
 CONFIG = ClientConfig(auto_commit_interval_ms=5, flow_control_pause_ms=1, pull_retry_ms=1, lite_pull_batch_messages=4)

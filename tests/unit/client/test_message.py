@@ -2,11 +2,11 @@ import pytest
 
 from broker_core.client.message import Message, ReceivedMessage, message_properties
 from broker_core.errors import CodecError, UsageError
-from broker_core.message.body import compress_body
-from broker_core.message.model import HostAddress, MessageToStore
-from broker_core.message.properties import decode_properties, encode_properties
-from broker_core.message.record import decode_record, encode_record
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.body import compress_body
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.properties import decode_properties, encode_properties
+from broker_core.protocol.message.record import decode_record, encode_record
 
 HOST = HostAddress(b"\x7f\x00\x00\x01", 10911)
 QUEUE = MessageQueue("%RETRY%g", "b", 0)

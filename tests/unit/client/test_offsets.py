@@ -8,7 +8,7 @@ import pytest
 
 from broker_core.client.offsets import LocalOffsets, local_offsets_path
 from broker_core.errors import UsageError
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 AS_JAVA_WRITES = b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"T"}:7}}'

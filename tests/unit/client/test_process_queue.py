@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.config import ClientConfig
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 from tests.unit.client.test_message import received
 
 

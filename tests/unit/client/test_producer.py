@@ -8,9 +8,9 @@ from broker_core.client.producer import Producer
 from broker_core.client.unanswered import may_be_stored
 from broker_core.config import ClientConfig
 from broker_core.errors import ConnectionLostError, NetworkError, RemoteError, UsageError
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.record import decode_record
 from tests.support.remoting_peer import BROKER, Peer
 
 

@@ -8,9 +8,9 @@ from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.pulling import PullStatus
 from broker_core.client.subscription import Sql
 from broker_core.errors import RemoteError
-from broker_core.message.properties import encode_properties
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.properties import encode_properties
 from tests.support.remoting_peer import BROKER, Peer, eventually
 
 QUEUE = MessageQueue("T", BROKER, 0)

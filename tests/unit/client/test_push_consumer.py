@@ -2,15 +2,15 @@ import asyncio
 
 import pytest
 
-from broker_core.client.allocation import allocate_by_circle
 from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, MessageModel, PushConsumer
 from broker_core.client.subscription import Sql
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
-from broker_core.message.properties import encode_properties
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.allocation import allocate_by_circle
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.message.properties import encode_properties
 from tests.support.remoting_peer import BROKER, Peer, eventually
 
 QUICK = {"commit_interval_ms": 5, "flow_control_pause_ms": 1, "pull_retry_ms": 1, "consume_retry_ms": 1, "close_wait_ms": 2_000}

@@ -9,10 +9,10 @@ from broker_core.client.producer import Producer
 from broker_core.client.request_reply import reply_to
 from broker_core.config import ClientConfig
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.message.properties import decode_properties, encode_properties
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.connection import RequestTimeoutError
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.properties import decode_properties, encode_properties
+from broker_core.transport.connection import RequestTimeoutError
 from tests.support.remoting_peer import Peer, eventually
 from tests.unit.client.test_message import received
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from broker_core.client.route import parse_route
 from broker_core.errors import CodecError
-from broker_core.remoting.json_body import MessageQueue, emit
+from broker_core.protocol.json_body import MessageQueue, emit
 
 STRICT = (
     b'{"brokerDatas":[{"brokerAddrs":{"0":"192.0.2.10:10911","1":"192.0.2.11:10911"},"brokerName":"b","cluster":"C"},'

@@ -9,7 +9,7 @@ import pytest
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.errors import RemoteError
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 from tests.support.copying import NAMES, two_brokers
 
 

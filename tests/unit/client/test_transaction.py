@@ -10,8 +10,8 @@ from broker_core.client.message import Message
 from broker_core.client.transaction import BlockingTransactionProducer, LocalState, TransactionProducer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import NetworkError, UsageError
-from broker_core.message.record import decode_record
-from broker_core.remoting.codes import RequestCode
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.message.record import decode_record
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started
 from tests.support.remoting_peer import Peer, eventually

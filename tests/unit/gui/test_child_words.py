@@ -104,7 +104,7 @@ def test_a_hop_is_told_with_the_signs_of_the_language(qapp, request):
 
 def test_what_searches_rules_and_key_stores_lack_is_told_in_chinese(chinese):
     root = BROKER_CORE.parent
-    said = [text for path in sorted((BROKER_CORE / "search").glob("*.py")) for text in given_to(path, "self._gaps.add")]
+    said = [text for path in sorted((BROKER_CORE / "tools" / "search").glob("*.py")) for text in given_to(path, "self._gaps.add")]
     for path in sorted((root / "monitoring" / "payload").glob("*.py")):
         said += given_to(path, "UsageError")
     said += given_to(root / "gui" / "connection_secrets.py", "_error")
@@ -130,7 +130,7 @@ def _part(part: ast.expr) -> str:
 
 
 def test_everything_that_the_doctor_says_is_told_in_chinese(chinese):
-    said = said_by("doctor.py")
+    said = said_by("tools/doctor.py")
     assert len(said) >= 12
     for text in said:
         left = set(ENGLISH_WORDS.findall(child_text(text))) - NAMES

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.access import access_of_line
 from broker_core.client.instance import ClientSecurity
-from broker_core.remoting.way import SocksProxy, SshTunnel
-from broker_core.worker.attached.details import kept_as_of, security_of
+from broker_core.cluster.access import access_of_line
+from broker_core.cluster.details import kept_as_of, security_of
+from broker_core.transport.way import SocksProxy, SshTunnel
 from gui.connections import (
     ATTACHED,
     CONNECTIONS_MAX,

@@ -5,7 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import QSettings
 
-from broker_core.access import access_of_line
+from broker_core.cluster.access import access_of_line
 from broker_core.errors import UsageError
 from gui.connection_secrets import SecretStore
 from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, kept_text

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broker_core.transaction.topics import HALF_TOPIC, OP_TOPIC
-from broker_core.worker.attached.answers import QueueOffsets
+from broker_core.cluster.answers import QueueOffsets
+from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.protocol.transaction_topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.numbering import BrokerNumbers
 from monitoring.alert_rules import DEFAULT_RULES, AlertRule
 from monitoring.delay import no_delays
 from monitoring.state import MEMBERS_UNREAD

@@ -7,10 +7,10 @@ import pytest
 
 from broker_core.api import UsageError
 from broker_core.errors import CodecError
-from broker_core.replay.item import item_of_row
-from broker_core.search.export import exported, read_rows
-from broker_core.search.row_names import MASKED, NAMES
-from broker_core.search_command import main as search
+from broker_core.tools.commands.search import main as search
+from broker_core.tools.replay.item import item_of_row
+from broker_core.tools.search.export import exported, read_rows
+from broker_core.tools.search.row_names import MASKED, NAMES
 from monitoring.payload.exported import RowMask
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules

@@ -5,8 +5,8 @@ import json
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from broker_core.cluster.model import QueueSlice, ReadLimits
 from broker_core.errors import NetworkError, ReportError, UsageError
-from broker_core.queue_reading.model import QueueSlice, ReadLimits
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_source import NOT_GIVEN, ClusterReader, partitions_of, read_partition, read_partition_sums
 from spark_reports.datasource.cluster_stream import ClusterStreamReader
@@ -145,8 +145,8 @@ def test_offsets_without_a_message_are_counted(broker, monkeypatch):
 
 
 def _turns(broker):
-    from broker_core.queue_reading.model import Wanted
-    from broker_core.queue_reading.reader import QueueReader
+    from broker_core.cluster.model import Wanted
+    from broker_core.cluster.reader import QueueReader
 
     with QueueReader(broker.name_server) as reader:
         yield from reader.turns(reader.survey(Wanted(("orders",))).slices)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from broker_core.store.layout import scan_records
+from broker_core.engine.store.layout import scan_records
 from spark_reports.datasource.columns import RecordColumns
 from tests.support.store_writer import StoreWriter
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.access import no_saved
+from broker_core.cluster.access import no_saved
+from broker_core.cluster.key_place import security_at
 from broker_core.errors import UsageError
-from broker_core.queue_reading.access import security_at
 from spark_reports.__main__ import _parser
 from spark_reports.handed import is_cluster, reached
 

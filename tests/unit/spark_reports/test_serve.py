@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from broker_core.cluster.key_place import security_at
 from broker_core.errors import CancelledByUserError, JavaError
-from broker_core.queue_reading.access import security_at
 from spark_reports import __main__ as program
 from spark_reports import serve
 from spark_reports.cancel import Cancellation

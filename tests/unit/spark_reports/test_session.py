@@ -79,7 +79,9 @@ def test_what_spark_says_is_told_without_plans_and_places(text, said):
 
 def test_the_archive_for_workers_holds_what_the_source_imports(tmp_path):
     names = zipfile.ZipFile(packages_zip(tmp_path)).namelist()
-    assert {"spark_reports/datasource/source.py", "broker_core/store/layout.py", "monitoring/history/rows.py"} <= set(names)
+    assert {"spark_reports/datasource/source.py", "broker_core/engine/store/layout.py", "monitoring/history/rows.py"} <= set(
+        names
+    )
 
 
 def test_a_connect_server_needs_its_client(monkeypatch):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker_core.broker.clients import Client
+from broker_core.engine.tables.clients import Client
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import CloseConnection
-from broker_core.remoting.codes import LanguageCode
+from broker_core.protocol.codes import LanguageCode
+from broker_core.worker.channel.schema import CloseConnection
 from broker_core.worker.connections import CLOSE_REASON, close_connection, list_connections
 from tests.support.engine import Engine
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import RequestRefusedError, StoreError, UsageError
-from broker_core.ipc.schema import (
+from broker_core.protocol.transaction_topics import HALF_TOPIC
+from broker_core.worker.channel.schema import (
     BrowseQueue,
     CreateTopic,
     ListTransactions,
@@ -21,8 +22,7 @@ from broker_core.ipc.schema import (
     SendReceipt,
     TransactionPage,
 )
-from broker_core.transaction.topics import HALF_TOPIC
-from broker_core.worker.queries import Queries
+from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.transactions import CONSOLE_GROUP, half_of
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from broker_core.errors import FilterError, UsageError
-from broker_core.ipc.acting import acts
-from broker_core.ipc.codec import decode_window_message, decode_worker_message, encode_message
-from broker_core.ipc.framing import FrameReader
-from broker_core.ipc.schema import FieldValues, ReadFields, Reply, Request
+from broker_core.worker.channel.acting import acts
+from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
+from broker_core.worker.channel.framing import FrameReader
+from broker_core.worker.channel.schema import FieldValues, ReadFields, Reply, Request
+from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.field_views import FIELDS_MAX, PLACES_AT_A_TIME, PLACES_MAX
-from broker_core.worker.queries import Queries
 from tests.support.engine import Engine
 
 

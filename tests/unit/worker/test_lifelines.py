@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from broker_core.errors import StoreError, UsageError
-from broker_core.ipc.codec import decode_worker_message, encode_message
-from broker_core.ipc.framing import FrameReader
-from broker_core.ipc.schema import (
+from broker_core.worker.channel.codec import decode_worker_message, encode_message
+from broker_core.worker.channel.framing import FrameReader
+from broker_core.worker.channel.schema import (
     EventPage,
     HistoryLines,
     HistorySample,
@@ -20,9 +20,9 @@ from broker_core.ipc.schema import (
     ReadLifeline,
     Reply,
 )
-from broker_core.lifeline.model import Position
+from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.lifeline.model import Position
 from broker_core.worker.lifelines import dated
-from broker_core.worker.queries import Queries
 from tests.support.engine import Engine
 
 BEGIN_MS = 1_000_000

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from broker_core.broker.embedded import EmbeddedBroker
-from broker_core.ipc.schema import (
+from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.protocol.codes import RequestCode
+from broker_core.worker.channel.schema import (
     AskBroker,
     BrokerAnswer,
     BrowseQueue,
@@ -27,8 +28,7 @@ from broker_core.ipc.schema import (
     ReadTransactionHistory,
     StartFollow,
 )
-from broker_core.remoting.codes import RequestCode
-from broker_core.worker.queries import Queries
+from broker_core.worker.embedded.queries import Queries
 from tests.support.attached import BROKER, attached, broker_on
 from tests.support.held_still import CONSUMED, MESSAGES, furnish, look_at_everything, picture_of
 

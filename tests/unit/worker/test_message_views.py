@@ -4,9 +4,9 @@ from collections import Counter
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.message.message_id import offset_message_id
-from broker_core.message.model import HostAddress
-from broker_core.message.sys_flag import COMPRESSED
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import HostAddress
+from broker_core.protocol.message.sys_flag import COMPRESSED
 from broker_core.worker.message_views import BODY_START_BYTES, newest_first, read_batch, read_detail, read_detail_by_id
 from tests.support.engine import Engine
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from broker_core.errors import FilterError, StoreError, UsageError
-from broker_core.ipc.codec import decode_window_message, decode_worker_message, encode_message
-from broker_core.ipc.framing import FrameReader
-from broker_core.ipc.schema import (
+from broker_core.worker import search_turns
+from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
+from broker_core.worker.channel.framing import FrameReader
+from broker_core.worker.channel.schema import (
     ContinueSearch,
     Done,
     EndSearch,
@@ -19,8 +20,7 @@ from broker_core.ipc.schema import (
     SearchStarted,
     StartSearch,
 )
-from broker_core.worker import search_turns
-from broker_core.worker.queries import Queries
+from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.search_turns import HITS_ENOUGH
 from broker_core.worker.searches import SEARCHES_MAX
 from tests.support.engine import Engine

@@ -34,8 +34,8 @@ from broker_core.api import (
     WorkerLostError,
     WorkerMessage,
 )
-from broker_core.ipc.codec import decode_window_message, encode_message
-from broker_core.ipc.framing import FrameReader
+from broker_core.worker.channel.codec import decode_window_message, encode_message
+from broker_core.worker.channel.framing import FrameReader
 from monitoring.sources.base import SourceStatus
 from monitoring.sources.embedded import EmbeddedSource
 from monitoring.state import ClusterState

@@ -13,7 +13,7 @@ import pytest
 
 from broker_core import api
 from broker_core.api import AskBroker, Query, ReadOnlyConnectionError, Ready, acts
-from broker_core.remoting.administration import ACTING, READING
+from broker_core.protocol.administration import ACTING, READING
 from monitoring.sources import base
 from monitoring.sources.base import ClusterSource, SourceStatus
 from monitoring.sources.embedded import EmbeddedSource

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core import cluster_command
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import NetworkError, ReadOnlyConnectionError, RemoteError, UsageError
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.channel.schema import (
     AskBroker,
     BrowseQueue,
     ContinueSearch,
@@ -28,9 +30,7 @@ from broker_core.ipc.schema import (
     SendMessage,
     StartSearch,
 )
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.commands import cluster as cluster_command
 from broker_core.worker.field_views import FieldReader
 from tests.support.attached import BROKER, QUICK, asking, attached, broker_on
 from tests.support.fake_cluster import FakeBroker, FakeCluster, refused

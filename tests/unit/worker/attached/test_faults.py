@@ -7,8 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import ConnectionLostError, NetworkError, RemoteError, UsageError
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.json_body import MessageQueue, emit, parse_object
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.worker.channel.schema import (
     AskBroker,
     BrowseQueue,
     ContinueSearch,
@@ -19,12 +25,6 @@ from broker_core.ipc.schema import (
     SendMessage,
     StartSearch,
 )
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue, emit, parse_object
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.store.dispatch import SCHEDULE_TOPIC
 from tests.support.attached import QUICK, asking, attached
 from tests.support.fake_cluster import V4_9_4, FakeBroker, FakeCluster, refused, rubbish, silent
 from tests.support.remoting_peer import eventually

@@ -3,13 +3,13 @@ from array import array
 
 import pytest
 
-from broker_core.ipc.schema import Ability
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels
-from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC
-from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
+from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow
+from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC, DelayLevels
+from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.numbering import BrokerNumbers
+from broker_core.worker.channel.schema import Ability
 from monitoring.collector import Collector
 from tests.support.clock import ManualClock
 

@@ -9,10 +9,10 @@ import pytest
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.errors import FilterError, NetworkError, RemoteError, UsageError
-from broker_core.ipc.schema import ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached import follows
 from broker_core.worker.attached.follows import ClusterFollows
+from broker_core.worker.channel.schema import ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
 from tests.support.attached import BROKER, attached, broker_on
 
 DEADLINE_S = 60

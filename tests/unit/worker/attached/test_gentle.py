@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
+from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import MeasureTopics
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.json_body import emit
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.json_body import emit
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
 from broker_core.worker.attached.sampling import BrokerRounds
-from broker_core.worker.attached.settings import WatchSettings
+from broker_core.worker.channel.schema import MeasureTopics
 from tests.support.attached import asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster
 

@@ -3,9 +3,9 @@
 import asyncio
 import struct
 
-from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.transaction.topics import HALF_TOPIC
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.transaction_topics import HALF_TOPIC
 from broker_core.worker.attached.halves import HalfQueue
 
 

@@ -8,22 +8,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message, RawMessage
 from broker_core.client.producer import Producer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.clock import wall_clock_ms
+from broker_core.cluster.numbering import QUEUES_OF_BROKER
+from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import NetworkError, UsageError
-from broker_core.ipc.schema import Lifeline
-from broker_core.lifeline.gather import id_of
-from broker_core.message.message_id import PLACE_BITS
-from broker_core.message.properties import encode_properties
-from broker_core.message.record import decode_record
-from broker_core.message.resent import ORIGIN_LINK
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.message_id import PLACE_BITS
+from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.resent import ORIGIN_LINK
 from broker_core.worker.attached import lifelines
 from broker_core.worker.attached.lifelines import ClusterLifelines, ClusterRecords
-from broker_core.worker.attached.numbering import QUEUES_OF_BROKER
+from broker_core.worker.channel.schema import Lifeline
+from broker_core.worker.lifeline.gather import id_of
 from broker_core.worker.lifelines import read_lifeline
 from tests.support.attached import BROKER, attached, broker_on
 from tests.support.remoting_peer import eventually

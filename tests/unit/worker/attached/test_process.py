@@ -88,7 +88,7 @@ def test_a_second_one_on_the_same_folder_reads_what_the_first_records(tmp_path, 
 def test_names_are_told_before_anything_more_is_asked(tmp_path, engine):
     prelude = textwrap.dedent("""
         from broker_core.worker.attached.sampling import Sampling
-        from broker_core.worker.channel import ChannelWriter
+        from broker_core.worker.channel.worker_end import ChannelWriter
         start, send, looks = Sampling.start, ChannelWriter.send, iter([False] * 20)
         order = []
         ChannelWriter.is_idle = property(lambda self: next(looks, True))

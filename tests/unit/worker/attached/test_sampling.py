@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any, cast
 
+from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.numbering import BrokerNumbers
 from broker_core.worker.attached.sampling import Sampling
-from broker_core.worker.attached.settings import WatchSettings
 from tests.support.clock import ManualClock
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.ipc.schema import ContinueSearch, StartSearch
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.channel.schema import ContinueSearch, StartSearch
 from tests.support.attached import BROKER, QUICK, asking, broker_on
 
 

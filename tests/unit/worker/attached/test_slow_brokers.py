@@ -13,8 +13,14 @@ from dataclasses import replace
 import pytest
 
 from broker_core.config import RemotingLimits
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import NetworkError
-from broker_core.ipc.schema import (
+from broker_core.protocol.codes import RequestCode
+from broker_core.tools.search.cluster import ClusterSearch
+from broker_core.tools.search.language import parse_filter
+from broker_core.worker.attached import lifelines
+from broker_core.worker.attached.lifelines import ClusterLifelines
+from broker_core.worker.channel.schema import (
     AskBroker,
     BrowseQueue,
     ContinueFollow,
@@ -33,12 +39,6 @@ from broker_core.ipc.schema import (
     StartFollow,
     StartSearch,
 )
-from broker_core.remoting.codes import RequestCode
-from broker_core.search.cluster import ClusterSearch
-from broker_core.search.language import parse_filter
-from broker_core.store.dispatch import SCHEDULE_TOPIC
-from broker_core.worker.attached import lifelines
-from broker_core.worker.attached.lifelines import ClusterLifelines
 from tests.support.attached import QUICK, asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping
 from tests.support.remoting_peer import eventually

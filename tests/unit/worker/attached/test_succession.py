@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from broker_core.api import HistorySample, MuteAlert, ReadAlerts, StoreError
-from broker_core.store.ownership import StoreOwnership
-from broker_core.store.paths import StorePaths
+from broker_core.engine.store.ownership import StoreOwnership
+from broker_core.engine.store.paths import StorePaths
 from broker_core.worker.attached.recording import open_recording
 from broker_core.worker.attached.succession import Succession
 from tests.support.waiting import wait_until

@@ -1,0 +1,230 @@
+"""`ClusterAccess`: how a command reaches a cluster, and the clients that are made of it.
+
+    --ns HOST:PORT            its name servers; keys by ORBIT_ACCESS_KEY and ORBIT_SECRET_KEY of the environment
+    --connection NAME         a connection that the window keeps, with its keys, TLS, address map, proxy or tunnel
+    --connection-file FILE    the same from a file of this user's alone: see `worker.attached.details`
+    --connection-details      for the window: a line of JSON from the input goes with --ns
+
+Never by the command line, which every user of the machine can read. What a client needs is imported where a cluster is meant:
+the same commands read directories, and refuse wrong arguments at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_core.errors import ReadOnlyConnectionError, UsageError
+
+if TYPE_CHECKING:
+    from broker_core.client.admin import AdminClient
+    from broker_core.client.instance import ClientSecurity
+    from broker_core.client.producer import Producer
+
+ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN = "ORBIT_ACCESS_KEY", "ORBIT_SECRET_KEY", "ORBIT_SECURITY_TOKEN"
+OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
+
+FindSaved = Callable[[str], bytes]
+"""Name of a saved connection → its line of details; raises `UsageError` where there is none."""
+
+HELP = """\
+keys: of a saved connection (--connection), of a file (--connection-file, readable by its owner alone), or of the environment:
+ORBIT_ACCESS_KEY, ORBIT_SECRET_KEY, ORBIT_SECURITY_TOKEN; never on the command line, which others can read"""
+
+
+def _plain() -> ClientSecurity:
+    from broker_core.client.instance import ClientSecurity  # noqa: PLC0415  see above
+
+    return ClientSecurity()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """Where a cluster is and what it takes to reach it.
+
+    Attributes:
+        name_servers: ``host:port``, several with ``;`` between them.
+        security: Keys, TLS, address map, proxy or tunnel.
+        saved_as: Name of the saved connection that this is; empty for none.
+        kept_as: Under which name servers its history lies; empty: under those it has.
+        read_only: Whether nothing may be sent there.
+    """
+
+    name_servers: str
+    security: ClientSecurity = field(default_factory=_plain)
+    saved_as: str = ""
+    read_only: bool = False
+    kept_as: str = ""
+
+    def check_sendable(self) -> None:
+        """Refuse to send over a connection that may only look; raises `ReadOnlyConnectionError`."""
+        if self.read_only:
+            name = self.saved_as or self.name_servers
+            raise ReadOnlyConnectionError(
+                f"the connection “{name}” is read-only: nothing was sent. Take the mark off where the connection is kept"
+            )
+
+    def admin(self) -> AdminClient:
+        """A client that asks and orders; to be opened."""
+        from broker_core.client.admin import AdminClient  # noqa: PLC0415  see above
+
+        return AdminClient(self.name_servers, security=self.security)
+
+    def producer(self, group: str) -> Producer:
+        """A client that sends; to be opened."""
+        from broker_core.client.producer import Producer  # noqa: PLC0415  see above
+
+        return Producer(self.name_servers, group, security=self.security)
+
+
+def no_saved(name: str) -> bytes:
+    """A `FindSaved` of a program that keeps no connections."""
+    raise UsageError(f"this command knows no saved connections: give --ns or --connection-file in place of “{name}”")
+
+
+def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
+    """What a line of details with name servers means.
+
+    Raises:
+        UsageError: It is none, or names no name servers.
+    """
+    from broker_core.cluster.details import details_of_line, security_of  # noqa: PLC0415  see above
+
+    details = details_of_line(line)
+    name_servers = details.get("nameServers", "")
+    if not name_servers:
+        raise UsageError('the details of the connection name no name servers: give "nameServers": "HOST:PORT"')
+    kept_as = details.get("keptAs", "")
+    return ClusterAccess(name_servers, security_of(line), saved_as, details.get("readOnly", False), kept_as)
+
+
+def line_of_file(path: Path) -> bytes:
+    """What a file of a connection holds.
+
+    Raises:
+        UsageError: It cannot be read, or others may read it too.
+    """
+    from broker_core.cluster.details import LINE_BYTES_MAX  # noqa: PLC0415  see above
+
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            line = file.read(LINE_BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"the file of the connection {path} cannot be read: {error.strerror}") from error
+    if os.name == "posix" and mode & OTHERS_MAY:
+        text = f"{path} may hold keys, and others can read it (mode {stat.S_IMODE(mode):04o}): chmod 600 it first"
+        raise UsageError(text)
+    if len(line) > LINE_BYTES_MAX:
+        raise UsageError(f"the file of the connection {path} has more than {LINE_BYTES_MAX:,} bytes")
+    return line
+
+
+def access_of_file(path: Path) -> ClusterAccess:
+    """What a file of a connection means.
+
+    Raises:
+        UsageError: It cannot be read, is none, or others may read it too.
+    """
+    line = line_of_file(path)
+    try:
+        return access_of_line(line)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}") from error
+
+
+def access_of_environment(name_servers: str, environment: Mapping[str, str]) -> ClusterAccess:
+    """Name servers, with the keys of the environment if it has any.
+
+    Raises:
+        UsageError: It has one key without the other.
+    """
+    access, secret = environment.get(ACCESS_KEY, ""), environment.get(SECRET_KEY, "")
+    if bool(access) != bool(secret):
+        missing = SECRET_KEY if access else ACCESS_KEY
+        raise UsageError(f"the environment has no {missing}: set both keys, or none")
+    if not access:
+        return ClusterAccess(name_servers)
+    from broker_core.client.instance import ClientSecurity  # noqa: PLC0415  see above
+    from broker_core.protocol.signature import Credentials  # noqa: PLC0415
+
+    credentials = Credentials(access, secret, environment.get(SECURITY_TOKEN) or None)
+    return ClusterAccess(name_servers, ClientSecurity(credentials=credentials))
+
+
+def target_environment(environment: Mapping[str, str] = os.environ, *, alone: bool) -> dict[str, str]:
+    """The environment as a target sees it: ``ORBIT_TO_ACCESS_KEY`` and so on are its keys.
+
+    Those of a source are not shown to it, as it could use what they sign; ``alone``: there is no source that they belong to.
+    """
+    own = {name.replace("ORBIT_TO_", "ORBIT_", 1): text for name, text in environment.items() if name.startswith("ORBIT_TO_")}
+    return own if own or not alone else dict(environment)
+
+
+def add_access(group: argparse._ArgumentGroup, *, prefix: str = "", of: str = "a cluster") -> None:
+    """Add the three ways to name a cluster to a group whose members exclude each other.
+
+    Args:
+        group: Of a parser.
+        prefix: Before the names, such as ``to-``.
+        of: What cluster it is, in the help.
+    """
+    group.add_argument(f"--{prefix}ns", metavar="HOST:PORT", help=f"name server of {of}; several with ; between them")
+    group.add_argument(f"--{prefix}connection", metavar="NAME", help=f"{of} by the name of a connection that the window keeps")
+    group.add_argument(f"--{prefix}connection-file", type=Path, metavar="FILE", help=f"{of} by a file with keys, TLS and more")
+
+
+def add_details_flag(parser: argparse.ArgumentParser) -> None:
+    """Add what the window starts its children with."""
+    text = "first read a line of JSON from the input: keys, TLS and address map that go with --ns; for the window"
+    parser.add_argument("--connection-details", action="store_true", help=text)
+
+
+def given_details(arguments: argparse.Namespace) -> ClusterAccess | None:
+    """The access that the input holds, if it is to be read; once, before anything else reads the input."""
+    if not arguments.connection_details:
+        return None
+    from broker_core.cluster.details import read_line  # noqa: PLC0415  see above
+
+    return access_of_line(read_line(sys.stdin.fileno()))
+
+
+def access_of(
+    arguments: argparse.Namespace,
+    find_saved: FindSaved,
+    details: ClusterAccess | None = None,
+    *,
+    prefix: str = "",
+    environment: Mapping[str, str] = os.environ,
+) -> ClusterAccess | None:
+    """The cluster that arguments name; None where they name none.
+
+    Args:
+        arguments: Of a parser that `add_access` extended.
+        find_saved: Reads saved connections.
+        details: From the input; meant where ``--ns`` names the same name servers.
+        prefix: As for `add_access`, with ``_``.
+        environment: Holds the keys that go with ``--ns``.
+
+    Raises:
+        UsageError: There is no such connection, or it cannot be used.
+    """
+    name, path = getattr(arguments, f"{prefix}connection"), getattr(arguments, f"{prefix}connection_file")
+    name_servers = getattr(arguments, f"{prefix}ns")
+    if name:
+        return access_of_line(find_saved(name), saved_as=name)
+    if path is not None:
+        return access_of_file(path)
+    if name_servers is None:
+        return None
+    if not name_servers.strip("; "):
+        raise UsageError(f"no name server is given: write --{prefix.replace('_', '-')}ns HOST:PORT, such as 127.0.0.1:9876")
+    if details is not None and details.name_servers == name_servers:
+        return details
+    return access_of_environment(name_servers, environment)

@@ -1,0 +1,237 @@
+"""The connection to a cluster: its name servers, its brokers, and who answers for what."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+from broker_core.client.admin import AdminClient
+from broker_core.client.instance import ClientSecurity
+from broker_core.client.route import parse_route
+from broker_core.cluster.answers import BrokerPlace, read_brokers
+from broker_core.cluster.budget import Budget
+from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.cluster.own_reads import record_count
+from broker_core.cluster.watch_settings import WatchSettings
+from broker_core.config import RemotingLimits
+from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import MessageQueue
+
+_T = TypeVar("_T")
+
+ASKED_AGAIN = "; it is asked again until it does"
+"""What is told of a broker that does not answer while it is watched."""
+V5 = 413
+"""Ordinal of the first release 5.0.0 (Source: spec remoting §1.9)."""
+
+
+class ClusterLink(AdminClient):
+    """An admin client that knows the brokers of its cluster. On one event loop.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        settings: How gently it is watched.
+        security: TLS and credentials.
+        limits: Bounds of each connection.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        settings: WatchSettings,
+        *,
+        security: ClientSecurity | None = None,
+        limits: RemotingLimits | None = None,
+    ) -> None:
+        super().__init__(name_servers, security=security, limits=limits)
+        self.name_servers = name_servers
+        self.security = security
+        self.settings = settings
+        self.numbers = BrokerNumbers()
+        self.versions: dict[str, int] = {}
+        """Broker name → version ordinal, once it told."""
+        self._brokers: dict[str, BrokerPlace] = {}
+        self._former: dict[str, str] = {}
+        """Address → broker that was last registered there, with those that are no more."""
+        self.own_reads: Counter[str] = Counter()
+        """Broker → messages that were pulled of it, where it is asked for its figures."""
+        self._budgets: dict[str, Budget] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    @property
+    def brokers(self) -> dict[str, BrokerPlace]:
+        """Brokers that the name server knew last, by name."""
+        return self._brokers
+
+    async def find_brokers(self) -> list[BrokerPlace]:
+        """Ask the name server which brokers there are.
+
+        A broker that it no longer knows is kept, so that it is shown as lost and not as never there.
+
+        Raises:
+            NetworkError: No name server answers.
+            RemoteError: It answers with an error.
+            JsonBodyError: Its answer cannot be read.
+        """
+        response = await self.ask_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
+        found = read_brokers(response.body)
+        self._former |= {address: broker.name for broker in found for address in broker.addresses.values()}
+        self._brokers = {**self._brokers, **{broker.name: broker for broker in found}}
+        self.numbers.see(self._brokers)
+        return found
+
+    def address_of(self, broker: str) -> str:
+        """Address of a broker.
+
+        Raises:
+            UsageError: The cluster has none of that name.
+        """
+        self.numbers.number_of(broker)
+        return self._brokers[broker].address
+
+    def broker_at(self, address: str) -> str | None:
+        """Name of the broker that is or was at an address; None where it is none of this cluster's.
+
+        Ids of messages name the address of the master that took them; the slave in its place has them at the same offsets.
+        """
+        return self._former.get(address)
+
+    async def ask_name_server(self, command: RemotingCommand) -> RemotingCommand:
+        """Ask the first name server that answers; raises as `ask`."""
+        timeout_ms = self.settings.timeout_ms
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await self._instance.call_name_server(command)
+        except TimeoutError as error:
+            text = f"the name server {self.name_servers} did not answer within {timeout_ms:,} ms: is it the right address?"
+            raise NetworkError(text, address=self.name_servers) from error
+
+    async def brokers_of_route(self, topic: str) -> frozenset[str] | None:
+        """Names of the brokers that the route of a topic leads to; None where the name server has none. Raises as `ask`."""
+        fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        try:
+            answer = await self.ask_name_server(RemotingCommand(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields))
+        except RemoteError as error:
+            if refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
+                return None
+            raise
+        return frozenset(data.broker_name for data in parse_route(topic, answer.body).queues)
+
+    async def ask(self, broker: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
+        """Ask a broker for a person, at once.
+
+        Raises:
+            UsageError: The cluster has no such broker.
+            NetworkError: It does not answer.
+            RemoteError: It refuses.
+        """
+        return await self._instance.call(self.address_of(broker), command, timeout_ms)
+
+    async def ask_gently(self, broker: str, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
+        """Ask a broker for figures, when its budget allows it; raises as `ask`."""
+        response = await self._gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
+        self.budget_of(broker).spend_bytes(len(response.body))
+        return response
+
+    async def ask_slave_gently(self, broker: str, address: str, code: RequestCode) -> RemotingCommand:
+        """Ask a slave of a broker, within the broker's budget; raises as `ask`."""
+        return await self._gently(broker, lambda: self._instance.call(address, RemotingCommand(code)))
+
+    async def stored_offset(self, group: str, queue: MessageQueue) -> int:
+        """Offset that a group has stored for a queue, asked of its broker and not by route; -1 where there is none.
+
+        Raises:
+            NetworkError: The broker does not answer.
+            RemoteError: It refuses.
+        """
+        fields = {"consumerGroup": group, "topic": queue.topic, "queueId": str(queue.queue_id)}
+        try:
+            answer = await self.ask(queue.broker_name, RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, fields))
+        except RemoteError as error:
+            if refused_as(error, ResponseCode.QUERY_NOT_FOUND):
+                return -1
+            raise
+        offset = answer.ext_fields.get("offset", "")
+        return int(offset) if offset.isdecimal() else -1
+
+    async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+        """As that of `RecordAdmin`; what comes is counted."""
+        body, following = await super().pull_records(address, queue, offset, count)
+        place = self._brokers.get(queue.broker_name)
+        if place is not None and place.address == address:
+            self.own_reads[queue.broker_name] += record_count(body)
+        return body, following
+
+    async def pull_batch_gently(self, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+        """Records of a queue from an offset on, and where to go on, when its budget allows it. Raises as `ask`."""
+        address = self.address_of(queue.broker_name)
+        body, following = await self._gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, count))
+        self.budget_of(queue.broker_name).spend_bytes(len(body))
+        return body, following
+
+    async def find_gently(self, broker: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
+        """What a broker's index finds, as `records_by_key`, when its budget allows it. Raises as `ask`."""
+        address = self.address_of(broker)
+        find = partial(self.records_by_key, address, topic, key, count=count, until_ms=until_ms)
+        body = await self._gently(broker, find)
+        self.budget_of(broker).spend_bytes(len(body))
+        return body
+
+    async def pull_gently(self, queue: MessageQueue, offset: int) -> bytes:
+        """The record at an offset of a queue, for its figures; empty where there is none. Raises as `ask`."""
+        body, _following = await self.pull_batch_gently(queue, offset, 1)
+        return body
+
+    async def _gently(self, broker: str, ask: Callable[[], Awaitable[_T]]) -> _T:
+        budget = self.budget_of(broker)
+        # Figures, live tails and life lines take turns, so what is allowed after a pause is still allowed when it ends.
+        async with self._turns.setdefault(broker, asyncio.Lock()):
+            await asyncio.sleep(budget.wait_seconds())
+            budget.spend_request()
+        timeout_ms = self.settings.timeout_ms
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await ask()
+        except TimeoutError as error:
+            text = f"broker {broker} did not answer within {timeout_ms:,} ms{ASKED_AGAIN}"
+            raise NetworkError(text, address=self.address_of(broker)) from error
+
+    def budget_of(self, broker: str) -> Budget:
+        """What may still be asked of a broker."""
+        if broker not in self._budgets:
+            self._budgets[broker] = Budget(
+                requests_per_second=self.settings.requests_per_second,
+                bytes_per_second=self.settings.bytes_per_second,
+                monotonic=time.monotonic,
+            )
+        return self._budgets[broker]
+
+    def check_reset(self, broker: str, fields: dict[str, str]) -> None:
+        """Refuse to reset one queue on a broker that would reset them all.
+
+        Brokers before 5.0 ignore ``queueId`` and ``offset`` of the request and go by its time alone, for the whole topic.
+
+        Raises:
+            UsageError: It is such a broker, or its version is not known.
+        """
+        if fields.get("queueId", "-1") == "-1" and not fields.get("offset"):
+            return
+        version = self.versions.get(broker)
+        if version is None or version < V5:
+            known = "its version is not known" if version is None else "its version is before 5.0"
+            raise UsageError(
+                f"broker {broker} cannot reset the offset of a single queue while members are online ({known}): it would reset "
+                "the whole topic. Nothing was changed; stop the group and set the offset offline, or reset the whole topic",
+                broker=broker,
+            )
+
+
+def refused_as(error: RemoteError, code: int) -> bool:
+    """Whether a refusal has a code."""
+    return error.context.get("code") == code

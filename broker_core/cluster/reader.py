@@ -1,0 +1,247 @@
+"""Queues of a cluster read through by a program without asyncio: what there is, and then slice by slice.
+
+This is the door for Spark's workers: it imports the client and no engine, and every reader has connections of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from broker_core.client.instance import ClientSecurity
+from broker_core.client.sync import LoopThread
+from broker_core.cluster.key_place import security_at
+from broker_core.cluster.model import QueueSlice, ReadLimits, Survey, Wanted
+from broker_core.cluster.pace import Pace
+from broker_core.cluster.pulls import BrokerPatience, RecordPuller
+from broker_core.cluster.queue_client import QueueClient
+from broker_core.cluster.survey import ClusterSurvey
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.message.record import FIXED_BYTES, QUEUE_OFFSET_POSITION, SIZE
+
+PULLS_AT_ONCE = 4
+SPAN_MESSAGES = 1_024
+"""Offsets that one of the pulls at once works through."""
+TURN_BYTES = 8 << 20
+"""Records that come together, about; memory holds two such turns."""
+
+EXPIRED = "removed by the broker's cleaning before it was read"
+CUT = "not in its queue any more: the queue ends before it now, so its topic was made anew or its log was cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Offsets that were not read.
+
+    Attributes:
+        part: Of which slice.
+        messages: How many.
+        reason: Why, said of one message.
+        fault: The error behind it; None where the messages are gone and nothing failed.
+    """
+
+    part: QueueSlice
+    messages: int
+    reason: str
+    fault: OrbitError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one turn of a reader brought.
+
+    Attributes:
+        part: Of which slice; records of others do not come with them.
+        records: As the broker has them, one behind the other; also some outside of the slice may be among them.
+        left: What was not read.
+    """
+
+    part: QueueSlice
+    records: bytes
+    left: tuple[Left, ...] = ()
+
+
+class QueueReader:
+    """Reads queues of a cluster. Use it as a context manager, or call `close`. From one thread.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
+        limits: How much brokers are asked for by this reader.
+
+    Raises:
+        UsageError: There is nothing at that place, or it cannot be used.
+    """
+
+    def __init__(self, name_servers: str, place: str = "", *, limits: ReadLimits | None = None) -> None:
+        security = security_at(place)
+        self._limits = limits or ReadLimits()
+        self._thread = LoopThread("queue reader")
+        try:
+            self._client = self._thread.run(_client(name_servers, security))
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections. Safe to call again."""
+        if self._thread.is_open:
+            self._thread.run(self._client.close())
+            self._thread.close()
+
+    def survey(self, wanted: Wanted) -> Survey:
+        """Find out what there is of what is wanted.
+
+        Raises:
+            NetworkError: No name server answers, or it knows no broker.
+            UsageError: None of the topics that are named exists.
+            RemoteError, CodecError: The name server answers otherwise.
+        """
+        return self._thread.run(self._survey(wanted))
+
+    async def _survey(self, wanted: Wanted) -> Survey:
+        await self._client.start()
+        return await ClusterSurvey(self._client, wanted, BrokerPatience(self._limits.retry_seconds)).look()
+
+    def turns(self, parts: Sequence[QueueSlice]) -> Iterator[Turn]:
+        """Read slices one after the other; what cannot be read is told in the turns and ends nothing.
+
+        The next turn is under way while the caller looks at one.
+        """
+        reading = _Reading(self._client, self._limits)
+        for part in parts:
+            spans = _spans(part)
+            ahead = self._thread.begin(reading.turn(part, spans)) if spans else None
+            try:
+                while ahead is not None:
+                    turn = ahead.result()
+                    ahead = self._thread.begin(reading.turn(part, spans)) if spans else None
+                    yield turn
+            finally:
+                if ahead is not None:
+                    ahead.cancel()
+
+
+async def _client(name_servers: str, security: ClientSecurity | None) -> QueueClient:
+    return QueueClient(name_servers, security=security)
+
+
+@dataclass(slots=True)
+class _Span:
+    """Offsets still to be read."""
+
+    first: int
+    end: int
+
+
+def _spans(part: QueueSlice) -> list[_Span]:
+    starts = range(part.first, part.end, SPAN_MESSAGES)
+    return [_Span(first, min(first + SPAN_MESSAGES, part.end)) for first in starts]
+
+
+class _Reading:
+    """What the turns of one reader share. On one event loop."""
+
+    def __init__(self, client: QueueClient, limits: ReadLimits) -> None:
+        self._puller = RecordPuller(client, BrokerPatience(limits.retry_seconds))
+        self._limits = limits
+        self._paces: dict[str, Pace] = {}
+        self._taken_bytes = 0
+
+    async def turn(self, part: QueueSlice, spans: list[_Span]) -> Turn:
+        """Read some spans at once; what is left of them stays in ``spans``, which is emptied by a fault."""
+        pace = self._paces.setdefault(part.address, Pace(self._limits))
+        self._taken_bytes = 0
+        now = spans[:PULLS_AT_ONCE]
+        read = await asyncio.gather(*(self._span(part, span, pace) for span in now))
+        left = [one for _records, lefts in read for one in lefts]
+        spans[:PULLS_AT_ONCE] = [span for span in now if span.first < span.end]
+        fault = next((one for one in left if one.fault is not None), None)
+        if fault is not None and spans:
+            # The rest of the queue would meet the same fault.
+            left.append(Left(part, sum(span.end - span.first for span in spans), fault.reason, fault.fault))
+            spans.clear()
+        return Turn(part, b"".join(record for records, _left in read for record in records), tuple(left))
+
+    async def _span(self, part: QueueSlice, span: _Span, pace: Pace) -> tuple[list[bytes], list[Left]]:
+        bodies: list[bytes] = []
+        left: list[Left] = []
+        while span.first < span.end and self._taken_bytes < TURN_BYTES:
+            await pace.wait()
+            try:
+                body, following = await self._puller.records(part, span.first, span.end - span.first)
+                if not body:
+                    left += await self._gone(part, span, following)
+                elif following <= span.first:
+                    raise CodecError(f"{part.address} gives messages from offset {span.first:,} on and names no next offset")
+            except (NetworkError, RemoteError, CodecError) as error:
+                left.append(Left(part, span.end - span.first, _reason(part, error), error))
+                span.first = span.end
+                break
+            pace.took(_record_count(body), len(body))
+            self._taken_bytes += len(body)
+            is_wide = following > span.end or _begins_before(body, span.first)
+            bodies.append(_cut(body, span.first, span.end) if is_wide else body)
+            span.first = min(max(following, span.first), span.end)
+        return bodies, left
+
+    async def _gone(self, part: QueueSlice, span: _Span, following: int) -> list[Left]:
+        """Why an answer holds nothing; afterwards the span goes on, or is at its end."""
+        lowest = min(await self._puller.min_offset(part), span.end)
+        if lowest > span.first:
+            expired = Left(part, lowest - span.first, EXPIRED)
+            span.first = lowest
+            return [expired]
+        if following > span.first:
+            return []  # what lies there is not given to consumers
+        cut = Left(part, span.end - span.first, CUT)
+        span.first = span.end
+        return [cut]
+
+
+def _begins_before(body: bytes, first: int) -> bool:
+    """Whether an answer begins with a record from before an offset: one that holds several messages."""
+    offset = body[QUEUE_OFFSET_POSITION : QUEUE_OFFSET_POSITION + 8]
+    return len(offset) == 8 and int.from_bytes(offset, "big") < first
+
+
+def _cut(body: bytes, first: int, end: int) -> bytes:
+    """The records of an answer whose offsets are within a range, and what follows the last that can be read.
+
+    Where offsets are missing a broker gives later messages instead, which belong to the next span.
+    """
+    kept = []
+    position = 0
+    while position + FIXED_BYTES <= len(body):
+        size = SIZE.unpack_from(body, position)[0]
+        if size < FIXED_BYTES:
+            break
+        place = position + QUEUE_OFFSET_POSITION
+        if first <= int.from_bytes(body[place : place + 8], "big") < end:
+            kept.append(body[position : position + size])
+        position += size
+    return b"".join([*kept, body[position:]])
+
+
+def _record_count(body: bytes) -> int:
+    """Records in an answer, as far as their lengths add up."""
+    count = position = 0
+    while position + SIZE.size <= len(body):
+        size = SIZE.unpack_from(body, position)[0]
+        if size <= 0:
+            break
+        position += size
+        count += 1
+    return count
+
+
+def _reason(part: QueueSlice, error: OrbitError) -> str:
+    return f"not read from broker {part.broker}: {error.message}"

@@ -1,0 +1,145 @@
+"""Decides whether a request may be served: address, account, signature, permissions, in this order.
+
+Accounts are changed, and their file is looked after, by `broker_core.engine.acl.account_file`.
+
+Source: spec broker §16.1, remoting §7.2; deny by default as `broker_core.engine.acl.needs` lists.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from broker_core.engine.acl.accounts import AccessRules, Account, Permission, read_rules, write_rules
+from broker_core.engine.acl.needs import OPEN, Need, RecordAt, needs_of
+from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.signature import ACCESS_KEY, Credentials, signature_matches
+
+logger = logging.getLogger(__name__)
+
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+INTERNAL_ACCESS_KEY = "orbit-internal"
+
+Stamp = tuple[int, int, int]
+"""Tells contents of a file apart, without reading it."""
+
+_REMARK = "org.apache.rocketmq.acl.common.AclException: {}"
+"""How clients know a refusal."""
+
+
+class AccessControl:
+    """The accounts of a broker and its name server.
+
+    Args:
+        path: The access control file.
+        clock: Time in ms since the epoch.
+
+    Attributes:
+        internal: An account of this process, made anew at each start; the broker registers at its own name server with it.
+        record_at: Gives the stored record at a position of the commit log; set once the store is open.
+
+    Raises:
+        UsageError: The file is missing or cannot be used.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], int]) -> None:
+        self.path = path
+        self.internal = Credentials(INTERNAL_ACCESS_KEY, secrets.token_hex(32))
+        self.record_at: RecordAt = lambda _position: None
+        self._clock = clock
+        self._own = Account(self.internal.access_key, self.internal.secret_key, admin=True)
+        self._stamp = _stamp_of(path)
+        self.rules = read_rules(path)
+        self.version = DataVersion(clock(), 0)
+
+    # ---- deciding ----
+
+    def refusal(self, remote_address: str, command: RemotingCommand) -> str | None:
+        """Why a request is refused, in the words clients know; None when it may be served."""
+        fault = self._fault(remote_address.rpartition(":")[0].strip("[]"), command)
+        return None if fault is None else _REMARK.format(fault)
+
+    def _fault(self, host: str, command: RemotingCommand) -> str | None:
+        if command.code in OPEN or any(pattern.matches(host) for pattern in self.rules.white_addresses):
+            return None
+        access_key = command.ext_fields.get(ACCESS_KEY)
+        if not access_key:
+            return "No accessKey is configured"
+        account = self._account(access_key)
+        if account is None:
+            return f"No acl config for {access_key}"
+        if account.white_address.matches(host):
+            return None
+        if not signature_matches(command, account.secret_key):
+            return f"Check signature failed for accessKey={access_key}"
+        return self._missing(account, command)
+
+    def _account(self, access_key: str) -> Account | None:
+        return self._own if access_key == self._own.access_key else self.rules.accounts.get(access_key)
+
+    def _missing(self, account: Account, command: RemotingCommand) -> str | None:
+        needs = needs_of(command, self.record_at)
+        if needs is None:
+            if account.admin:
+                return None
+            return f"Need admin permission for request code={command.code}, but accessKey={account.access_key} is not"
+        if account.admin and not account.names_resources:
+            return None
+        for need in needs:
+            if not _is_granted(account, need):
+                kind = "group" if need.is_group else "topic"
+                return f"No default permission for {kind}: {need.name}"
+        return None
+
+    # ---- changing ----
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the file is another than when it was last read or written here."""
+        return _stamp_of(self.path) != self._stamp
+
+    def read(self) -> tuple[AccessRules, Stamp]:
+        """What the file says, for `take`; may be called from any thread. One that cannot be used does not count as stale then.
+
+        Raises:
+            UsageError: It cannot be used.
+        """
+        self._stamp = stamp = _stamp_of(self.path)
+        return read_rules(self.path), stamp
+
+    def write(self, rules: AccessRules) -> Stamp:
+        """Have the file hold other rules, for `take`; may be called from any thread.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        write_rules(self.path, rules)
+        return _stamp_of(self.path)
+
+    def take(self, rules: AccessRules, stamp: Stamp) -> None:
+        """Have the rules count that the file holds."""
+        self._stamp = stamp
+        self.rules = rules
+        self.version = self.version.next(self._clock())
+        logger.info("access control has %d accounts now", len(self.rules.accounts))
+
+
+def _is_granted(account: Account, need: Need) -> bool:
+    if need.name == TRACE_TOPIC and Permission.PUB in need.permissions:
+        return True
+    given = account.groups.get(need.name, account.default_group) if need.is_group else account.topics.get(need.name)
+    if given is None:
+        given = account.default_topic
+    return any(permission in given for permission in need.permissions)
+
+
+def _stamp_of(path: Path) -> Stamp:
+    try:
+        stat = os.stat(path)  # noqa: PTH116  no second Path needed each second
+    except OSError:
+        return (0, 0, 0)
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)

@@ -1,0 +1,192 @@
+"""Accounts and what they may do, and the file that holds them: ``plain_acl.yml`` (Source: spec remoting §7.2, broker §16.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Flag
+from pathlib import Path
+from typing import Any
+
+from broker_core.engine.acl.addresses import AddressPattern
+from broker_core.engine.store.disk import Disk
+from broker_core.errors import StoreError, UsageError
+
+KEY_LENGTH_MIN = 7
+FILE_BYTES_MAX = 8 * 1024 * 1024
+
+
+class Permission(Flag):
+    """What may be done with a topic or a group; nothing means DENY."""
+
+    DENY = 0
+    PUB = 1
+    SUB = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One access key. Groups and topics without a permission of their own have the default one of their kind.
+
+    Raises:
+        UsageError: A key is too short or the white address is no pattern.
+    """
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    admin: bool = False
+    white_address: AddressPattern = field(default_factory=lambda: AddressPattern(""))
+    default_topic: Permission = Permission.DENY
+    default_group: Permission = Permission.DENY
+    topics: Mapping[str, Permission] = field(default_factory=dict)
+    groups: Mapping[str, Permission] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
+            if len(key) < KEY_LENGTH_MIN:
+                raise UsageError(f"the {name} of account “{self.access_key}” needs {KEY_LENGTH_MIN} characters or more")
+
+    @property
+    def names_resources(self) -> bool:
+        """Whether any topic or group is named; an admin that names none may use all."""
+        return bool(self.topics or self.groups)
+
+    def to_yaml(self) -> dict[str, object]:
+        return {
+            "accessKey": self.access_key,
+            "secretKey": self.secret_key,
+            "whiteRemoteAddress": self.white_address.text,
+            "admin": self.admin,
+            "defaultTopicPerm": permission_text(self.default_topic),
+            "defaultGroupPerm": permission_text(self.default_group),
+            "topicPerms": [f"{name}={permission_text(permission)}" for name, permission in self.topics.items()],
+            "groupPerms": [f"{name}={permission_text(permission)}" for name, permission in self.groups.items()],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """The content of an access control file."""
+
+    accounts: Mapping[str, Account] = field(default_factory=dict)
+    white_addresses: tuple[AddressPattern, ...] = ()
+
+    def to_yaml(self) -> dict[str, object]:
+        return {
+            "globalWhiteRemoteAddresses": [pattern.text for pattern in self.white_addresses],
+            "accounts": [account.to_yaml() for account in self.accounts.values()],
+        }
+
+
+def permission_of(text: str) -> Permission:
+    """The permission that a word of the file means; any other word denies."""
+    parts = {part.strip() for part in text.split("|")}
+    if not parts <= {"PUB", "SUB"}:
+        return Permission.DENY
+    return (Permission.PUB if "PUB" in parts else Permission.DENY) | (Permission.SUB if "SUB" in parts else Permission.DENY)
+
+
+def permission_text(permission: Permission) -> str:
+    """The word for a permission."""
+    return "|".join(flag.name or "" for flag in (Permission.PUB, Permission.SUB) if flag in permission) or "DENY"
+
+
+def permissions_of(items: object, what: str) -> dict[str, Permission]:
+    """``["topicA=DENY", …]`` as a table.
+
+    Raises:
+        UsageError: An item is no ``name=permission``.
+    """
+    if items is None:
+        return {}
+    if not isinstance(items, list):
+        raise UsageError(f"{what} should be a list of NAME=PERMISSION")
+    table = {}
+    for item in items:
+        name, equals, word = str(item).partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{what} takes NAME=DENY, NAME=PUB, NAME=SUB or NAME=PUB|SUB, not “{item}”")
+        table[name.strip()] = permission_of(word.strip())
+    return table
+
+
+def read_rules(path: Path) -> AccessRules:
+    """Read an access control file.
+
+    Raises:
+        UsageError: It is missing, cannot be read, or says something that cannot be meant; names file and place.
+    """
+    import yaml  # noqa: PLC0415  a broker without access control starts without it
+
+    try:
+        with path.open("rb") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        hint = "make it, or switch aclEnable off"
+        raise UsageError(f"the access control file {path} cannot be read ({error.strerror}): {hint}", path=str(path)) from error
+    if len(text) > FILE_BYTES_MAX:
+        raise UsageError(f"the access control file {path} is larger than {FILE_BYTES_MAX:,} bytes", path=str(path))
+    try:
+        return rules_of(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        # The text of such an error quotes the line, which may hold a secret: only the place is told.
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise UsageError(f"the access control file {path} is no YAML{place}: correct it", path=str(path)) from None
+    except UsageError as error:
+        raise UsageError(f"the access control file {path} cannot be used: {error.message}", path=str(path)) from error
+
+
+def rules_of(content: object) -> AccessRules:
+    """What a parsed file means.
+
+    Raises:
+        UsageError: Something is not of the kind it should be.
+    """
+    if content is None:
+        return AccessRules()
+    if not isinstance(content, Mapping):
+        raise UsageError("it should hold globalWhiteRemoteAddresses and accounts")
+    white = content.get("globalWhiteRemoteAddresses") or []
+    listed = content.get("accounts") or []
+    if not isinstance(white, list) or not isinstance(listed, list):
+        raise UsageError("globalWhiteRemoteAddresses and accounts should be lists")
+    accounts = [_account(item) for item in listed]
+    return AccessRules({account.access_key: account for account in accounts}, tuple(AddressPattern(str(a)) for a in white))
+
+
+def _account(item: object) -> Account:
+    if not isinstance(item, Mapping):
+        raise UsageError("an account should be a list of settings, beginning with accessKey")
+    return Account(
+        access_key=_text(item, "accessKey"),
+        secret_key=_text(item, "secretKey"),
+        admin=item.get("admin") in (True, "true"),
+        white_address=AddressPattern(_text(item, "whiteRemoteAddress")),
+        default_topic=permission_of(_text(item, "defaultTopicPerm")),
+        default_group=permission_of(_text(item, "defaultGroupPerm")),
+        topics=permissions_of(item.get("topicPerms"), "topicPerms"),
+        groups=permissions_of(item.get("groupPerms"), "groupPerms"),
+    )
+
+
+def _text(item: Mapping[Any, Any], key: str) -> str:
+    value = item.get(key)
+    return "" if value is None else str(value)
+
+
+def write_rules(path: Path, rules: AccessRules) -> None:
+    """Replace an access control file; readable by its owner only.
+
+    Raises:
+        StoreError: It cannot be written; the old one is still there.
+    """
+    import yaml  # noqa: PLC0415  as above
+
+    text = yaml.safe_dump(rules.to_yaml(), sort_keys=False, allow_unicode=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Disk().replace_file(path, text.encode(), mode=0o600)
+    except OSError as error:
+        text = f"the access control file {path} cannot be written ({error.strerror}): the accounts stay as they were"
+        raise StoreError(text, path=str(path)) from error

@@ -1,0 +1,589 @@
+"""`EmbeddedBroker`: name server, broker and store in one process, started and stopped as one.
+
+    start   ports → store opened and recovered (in a thread) → tables loaded → services → requests served → registered
+    stop    unregistered → requests refused → services → held pulls answered → connections ended → tables written → store closed
+
+Everything but opening and closing the store runs on one event loop; the store's own threads sync to disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from broker_core.clock import wall_clock_ms
+from broker_core.config import BrokerConfig, RemotingLimits
+from broker_core.engine.acl.access_control import AccessControl
+from broker_core.engine.acl.account_file import AccountFile
+from broker_core.engine.broker.binding import check_binding
+from broker_core.engine.broker.console_requests import answer_console
+from broker_core.engine.broker.fast_port import open_fast_port
+from broker_core.engine.broker.registration_link import RegistrationLink
+from broker_core.engine.broker.services import Service, broker_services
+from broker_core.engine.nameserver.kv_config import KV_FILE, KvConfig
+from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.engine.nameserver.server import NameServer
+from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NameServerSettings
+from broker_core.engine.processors.atomic_processor import AtomicProcessor
+from broker_core.engine.processors.atomic_service import OFFSETS_ENTRY, AtomicService
+from broker_core.engine.processors.dispatcher import Dispatcher
+from broker_core.engine.processors.durable_answers import DurableAnswers
+from broker_core.engine.processors.live_settings import SETTINGS_FILE
+from broker_core.engine.processors.send_processor import header_for_console
+from broker_core.engine.processors.timer_processor import Timers
+from broker_core.engine.processors.transaction_service import TransactionService
+from broker_core.engine.processors.written_answers import WrittenAnswers
+from broker_core.engine.schedule.delay_console import DelayConsole
+from broker_core.engine.schedule.delay_service import DelayService
+from broker_core.engine.schedule.timer.console import TimerConsole
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.reading import machine_memory_bytes
+from broker_core.engine.store.results import PutStatus
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.clients import Consumers, Producers
+from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
+from broker_core.engine.tables.counters import Counters
+from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
+from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.queue_locks import QueueLocks
+from broker_core.engine.tables.state import BrokerState
+from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
+from broker_core.errors import NetworkError, RequestRefusedError, StoreError
+from broker_core.protocol import names
+from broker_core.protocol.atomic import PROPERTY
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id
+from broker_core.protocol.message.model import HostAddress
+from broker_core.protocol.message.properties import UNIQUE_KEY
+from broker_core.transport.connection import Connection
+from broker_core.transport.server import RemotingServer
+from broker_core.transport.tls import own_client_tls, tls_server
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[str, int, int], None]
+
+TICK_SECONDS = 1.0
+CLIENT_SCAN_SECONDS = 10
+
+_ANY_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104  only compared with
+
+
+class EmbeddedBroker:
+    """A broker with a name server and a store of its own.
+
+    Args:
+        config: Identity, addresses and settings; port 0 takes a free one.
+        clock: Time in ms since the epoch.
+        limits: Bounds of client connections.
+        topics_changed: Told of topics that came, changed or went, by name.
+        group_changed: Told of a consumer group whose members or subscriptions changed.
+
+    Raises:
+        UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
+
+    Attributes:
+        name_server_address: ``host:port`` that clients are given; known after `start`.
+        broker_address: ``host:port`` of the broker, as routes name it; known after `start`.
+        store: The open store; known after `start`.
+        topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
+            only through requests.
+        journal: Of what a person does.
+    """
+
+    name_server_address: str
+    broker_address: str
+    store: MessageStore
+    consumers: Consumers[Peer]
+    producers: Producers[Peer]
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Callable[[], int] = wall_clock_ms,
+        limits: RemotingLimits | None = None,
+        topics_changed: Callable[[list[str]], None] = lambda _names: None,
+        group_changed: Callable[[str], None] = lambda _group: None,
+    ) -> None:
+        self.config = config
+        self._clock = clock
+        self._tell_topics = topics_changed
+        self._tell_group = group_changed
+        self.topics = TopicTable(config, clock=clock, changed=self._topics_changed)
+        self.groups = GroupTable(
+            auto_create=config.auto_create_group,
+            groups_max=config.auto_create_groups_max,
+            clock=clock,
+            changed=self._groups_changed,
+        )
+        self.offsets = ConsumerOffsets()
+        self.consumers = Consumers()
+        self.producers = Producers()
+        self.locks = QueueLocks()
+        self.counters = Counters(now_ms=clock())
+        self._files = ConfigFiles(config.store.root / "config")
+        self._written = WrittenAnswers(self._files, mark_offsets=self._mark_offsets)
+        self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
+        self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
+        check_binding(config)
+        self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
+        self._accounts = None if self._access is None else AccountFile(self._access)
+        self._make_servers(limits)
+        self._fast_server: RemotingServer | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._serving: Dispatcher | None = None
+        self.journal = ActionJournal(config.store.root / "config", clock=clock)
+        self._services: tuple[Service, ...] = ()
+        self._atomic: AtomicService | None = None
+        self._link: RegistrationLink | None = None
+        self._durable: DurableAnswers | None = None
+        self._unique_ids: UniqueIdGenerator | None = None
+        self._opening: asyncio.Future[MessageStore] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ticks = 0
+        self._written_offset_changes = 0
+        self._unavailable = "the broker is starting"
+
+    def _make_servers(self, limits: RemotingLimits | None) -> None:
+        """Name server, broker and fast port, which `start` binds."""
+        config, tls = self.config, tls_server(self.config)
+        self._name_server = NameServer(
+            config.bind_host,
+            config.name_server_port,
+            clock=self._clock,
+            kv=self._kv,
+            settings=self._name_server_settings,
+            limits=limits,
+            tls=tls,
+            refusal=None if self._access is None else self._access.refusal,
+            frame_directory=config.store.root,
+            hold=self._written.hold,
+        )
+        self._server = RemotingServer(
+            config.bind_host,
+            config.listen_port,
+            self._handle,
+            limits=limits,
+            tls=tls,
+            on_connected=self._connected,
+            frame_directory=config.store.root,
+        )
+        self._open_fast_port = partial(
+            open_fast_port, config, self._handle, limits=limits, tls=tls, on_connected=self._connected
+        )
+
+    # ---- start ----
+
+    async def start(self, progress: Progress | None = None) -> None:
+        """Start everything; when this returns, clients are served.
+
+        The ports are taken first, so that a port in use is told before a long recovery; requests that come meanwhile are
+        refused.
+
+        Args:
+            progress: Told of a long recovery on the loop: what, bytes done, bytes in all.
+
+        Raises:
+            PortInUseError: Another program listens on one of the ports.
+            NetworkError: An address cannot be bound or resolved.
+            StoreError: The store cannot be opened; see `MessageStore.open` for its kinds.
+        """
+        try:
+            # Before it serves: what it is told while the store opens must not be overwritten by what the files say.
+            self._load(KV_FILE, self._kv.load, self._kv.to_json)
+            self._load(NAME_SERVER_FILE, self._name_server_settings.load, self._name_server_settings.to_json)
+            await self._name_server.start()
+            await self._server.start()
+            self._fast_server = await self._open_fast_port()
+            self._set_addresses()
+            self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
+            # Shielded: a start that is cancelled must still learn of the open store, to close it.
+            self.store = await asyncio.shield(self._opening)
+            await self._serve()
+        except BaseException:
+            await self.stop()
+            raise
+
+    def _set_addresses(self) -> None:
+        advertised = _bracketed(self.config.advertised_host)
+        self.broker_address = f"{advertised}:{self._server.port}"
+        host = advertised if self.config.bind_host in _ANY_HOSTS else _bracketed(self.config.bind_host)
+        self.name_server_address = f"{host}:{self._name_server.port}"
+        self._name_server_settings.show("bindAddress", self.config.bind_host)
+        self._name_server_settings.show("listenPort", str(self._name_server.port))
+
+    def _open_store(self, progress: Progress) -> MessageStore:
+        return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
+
+    async def _serve(self) -> None:
+        self._load_tables()
+        loop = asyncio.get_running_loop()
+        store_host = await _host_address(self.config.advertised_host, self._server.port)
+        if self.config.store.flush_disk_type == "SYNC_FLUSH":
+            self._durable = DurableAnswers(self.store, loop, self.store.log_syncs())
+        state = self._state(store_host)
+        self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
+        self._files.start()
+        self._dispatcher = self._make_dispatcher(state)
+        self._load_settings(self._dispatcher)
+        self._services = broker_services(state, self._dispatcher, self._files, self.journal)
+        if self.config.atomic_transactions:
+            self._atomic = await self._serve_atomic(state, self._dispatcher)
+            self._services = (self._atomic, *self._services)
+        elif self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0):
+            logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
+        for service in self._services:
+            service.start()
+        # Not earlier: until atomic transactions are read back, readers would see open ones.
+        self._serving, self._unavailable = self._dispatcher, "the broker is stopping"
+        for connection in self.client_connections:
+            self._offer_express(connection)
+        self._link = self._make_link(state.config, self._dispatcher)
+        await self._link.start()
+        self._timer = loop.call_later(TICK_SECONDS, self._tick)
+
+    def _state(self, store_host: HostAddress) -> BrokerState:
+        return BrokerState(
+            config=replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port),
+            store=self.store,
+            topics=self.topics,
+            groups=self.groups,
+            offsets=self.offsets,
+            consumers=self.consumers,
+            producers=self.producers,
+            locks=self.locks,
+            counters=self.counters,
+            clock=self._clock,
+            store_host=store_host,
+        )
+
+    def _make_dispatcher(self, state: BrokerState) -> Dispatcher:
+        return Dispatcher(
+            state,
+            self._durable,
+            memory_bytes=machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100,
+            written=self._written,
+            accounts=self._accounts,
+            group_changed=self._tell_group,
+            settings_changed=lambda: self._files.mark(SETTINGS_FILE),
+            defer=asyncio.get_running_loop().call_soon,
+        )
+
+    def _load_settings(self, dispatcher: Dispatcher) -> None:
+        """Give it what was made before it, and the settings that were changed while an earlier broker ran."""
+        dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
+        if self._access is not None:
+            self._access.record_at = self.store.record_at
+        settings = dispatcher.settings
+        self._files.serve(SETTINGS_FILE, settings.to_json)
+        settings.add_listener(self._reconfigured)
+        settings.load(self._files.read(SETTINGS_FILE))
+
+    def _make_link(self, config: BrokerConfig, dispatcher: Dispatcher) -> RegistrationLink:
+        host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
+        return RegistrationLink(
+            config,
+            name_server=f"{_bracketed(host)}:{self._name_server.port}",
+            broker_address=self.broker_address,
+            topics=self.topics,
+            credentials=None if self._access is None else self._access.internal,
+            tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
+            routed=partial(self._name_server.routes.add_topics, config.broker_name, self.broker_address),
+            filter_servers=dispatcher.filter_servers.addresses,
+        )
+
+    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
+        durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
+        write_positions = partial(self._files.write, OFFSETS_FILE)
+        folder = self.config.store.root / "config"
+        service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
+        entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
+        await service.read_back(entry if isinstance(entry, Mapping) else {})
+        dispatcher.send.reserved = (PROPERTY,)
+        processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
+        dispatcher.extend(processor.table())
+        return service
+
+    def _reconfigured(self, config: BrokerConfig) -> None:
+        old, self.config = self.config, config
+        if self._link is not None:
+            self._link.reconfigure(config)
+            if old.permission != config.permission:
+                self.topics.renew()
+
+    def _load_tables(self) -> None:
+        self._load(TOPICS_FILE, self.topics.load, self.topics.snapshot)
+        self._load(GROUPS_FILE, self.groups.load, self.groups.snapshot)
+        self._load(OFFSETS_FILE, self.offsets.load, self.offsets.to_json)
+        self._written_offset_changes = self.offsets.changes
+        self._restore_topics()
+        self._files.mark(TOPICS_FILE)
+        self._files.mark(GROUPS_FILE)
+
+    def _load(self, name: str, load: Callable[[Mapping[str, Any]], None], snapshot: Callable[[], Mapping[str, Any]]) -> None:
+        self._files.serve(name, snapshot)
+        load(self._files.read(name))
+
+    def _restore_topics(self) -> None:
+        """Enter topics that have queues but no config: a crash came between their first message and the write of the table."""
+        queues: dict[str, int] = {}
+        for topic, queue_id in self.store.queues():
+            queues[topic] = max(queues.get(topic, 0), queue_id + 1)
+        for topic, count in queues.items():
+            if topic not in self.topics and not self.topics.is_system(topic):
+                logger.warning(
+                    "topic %s has messages but no entry in %s; it is entered with %d queues", topic, TOPICS_FILE, count
+                )
+                self.topics.put(TopicConfig(topic, count, count))
+
+    # ---- stop ----
+
+    async def stop(self) -> None:
+        """Stop everything, with all of it on disk. Safe to call again, and after a failed start."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._link is not None:
+            await self._link.stop()
+        dispatcher, self._dispatcher, self._serving = self._dispatcher, None, None
+        for connection in self.client_connections:
+            connection.express = None
+        if dispatcher is not None:
+            services, self._services = self._services, ()
+            for service in reversed(services):
+                await service.stop()
+            dispatcher.pull.answer_all()
+            await self._files.settle()
+            if self._accounts is not None:
+                await self._accounts.settle()
+            await self._answer_durable()
+        fast_server, self._fast_server = self._fast_server, None
+        if fast_server is not None:
+            await fast_server.stop()
+        await self._server.stop()
+        await self._name_server.stop()
+        if dispatcher is not None:
+            self._mark_offsets()
+            await self._files.stop()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            (store,) = await asyncio.gather(opening, return_exceptions=True)
+            if isinstance(store, MessageStore):
+                await asyncio.to_thread(store.close)
+
+    async def _answer_durable(self) -> None:
+        """Let sends that wait for the disk have their answers."""
+        if self._durable is not None:
+            try:
+                await asyncio.to_thread(self.store.flush)
+            except StoreError as error:
+                logger.warning("the last messages are not on disk: %s", error)
+            self._durable.close()
+        # One turn for the answers of the flush thread, one for the connections to write them.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    # ---- requests ----
+
+    @property
+    def connections(self) -> int:
+        """Open client connections of the broker."""
+        return len(self.client_connections)
+
+    @property
+    def client_connections(self) -> list[Connection]:
+        """Those of both ports, as they are now."""
+        servers = (self._server,) if self._fast_server is None else (self._server, self._fast_server)
+        return [connection for server in servers for connection in server.connections]
+
+    def open_connections(self) -> list[tuple[str, Connection]]:
+        """Every connection with its side: ``broker`` and ``name server`` serve it, ``registration`` is the broker's own."""
+        link = None if self._link is None else self._link.connection
+        own = [] if link is None else [("registration", link)]
+        served = (("broker", self.client_connections), ("name server", self._name_server.connections))
+        return [*((side, connection) for side, connections in served for connection in connections), *own]
+
+    @property
+    def held_pulls(self) -> int:
+        """Pulls that wait for a message."""
+        return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
+
+    @property
+    def timers(self) -> TimerConsole | None:
+        """The timer messages, to look at and to act on, while they are served."""
+        return next((service.console for service in self._services if isinstance(service, Timers)), None)
+
+    @property
+    def delays(self) -> DelayConsole | None:
+        """The delay levels, to look at and to act on, while the broker serves."""
+        return next((service.console for service in self._services if isinstance(service, DelayService)), None)
+
+    @property
+    def atomic(self) -> AtomicService | None:
+        """The service of atomic transactions, where they are on and the broker serves."""
+        return self._atomic if self._atomic in self._services else None
+
+    @property
+    def transactions(self) -> TransactionService | None:
+        """The service that decides and checks transactions, while the broker runs."""
+        return next((service for service in self._services if isinstance(service, TransactionService)), None)
+
+    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+        dispatcher = self._serving
+        return self._refuse(connection, command) if dispatcher is None else dispatcher.handle(connection, command)
+
+    def _refuse(self, _connection: Connection, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {self._unavailable}")
+
+    def _connected(self, connection: Connection) -> None:
+        connection.on_closed(self._disconnected)
+        connection.held_bytes = partial(self._held_bytes, connection)
+        self._offer_express(connection)
+
+    def _held_bytes(self, connection: Connection) -> int:
+        return 0 if self._dispatcher is None else self._dispatcher.held_bytes(connection)
+
+    def _offer_express(self, connection: Connection) -> None:
+        if self._serving is not None and self._access is None:
+            connection.express = partial(self._serving.express.serve, connection)
+
+    def _disconnected(self, connection: Connection) -> None:
+        if self._dispatcher is not None:
+            self._dispatcher.disconnected(connection)
+
+    async def put_from_console(self, message: SendMessage) -> SendReceipt:
+        """Store a message as a producer's send would, with the same checks; returns when a send would be answered.
+
+        Raises:
+            RequestRefusedError: A check failed or the store does not take it; says why.
+        """
+        dispatcher = self._serving
+        if dispatcher is None or self._unique_ids is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        now_ms = self._clock()
+        properties = {UNIQUE_KEY: self._unique_ids.next_id(), **message.properties}
+        header = header_for_console(message.topic, message.queue_id, properties, message.flag, now_ms)
+        target = dispatcher.send.admit(header)
+        host = dispatcher.send.store_host
+        result = dispatcher.send.store(header, target, message.body, host)
+        if result.status is not PutStatus.PUT_OK:
+            self.counters.put_failed += 1
+            raise RequestRefusedError(dispatcher.send.put_remark(result), code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        self.counters.put(target.topic, result.message_count, result.wrote_bytes)
+        if self._durable is not None and not await self._durable.wait_for(result.physical_offset + result.wrote_bytes):
+            remark = f"the message is stored but not yet on disk: {self.store.write_refusal or 'the disk is slow'}"
+            raise RequestRefusedError(remark, code=ResponseCode.FLUSH_DISK_TIMEOUT)
+        return SendReceipt(
+            offset_message_id(host, result.physical_offset),
+            target.told_queue_id,
+            result.queue_offset,
+            result.store_timestamp_ms,
+        )
+
+    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:
+        """Serve a request of the console as broker or name server would, without asking for an account.
+
+        Raises:
+            RequestRefusedError: The broker is starting or stopping.
+            OrbitError: See `broker_core.engine.broker.console_requests.answer_console`.
+        """
+        if self._serving is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        handle = self._name_server.answer_console if name_server else self._serving.handle_trusted
+        return await answer_console(handle, command, self.journal)
+
+    async def create_topic(self, topic: CreateTopic) -> None:
+        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
+
+        Raises:
+            RequestRefusedError: Its name, its queues or its permission cannot be used, or the disk does not take it.
+        """
+        if self._serving is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        known = self.topics.get(topic.topic)
+        base = TopicConfig(topic.topic, topic.read_queues, topic.write_queues) if known is None else known
+        self._serving.topics.put(
+            replace(base, read_queues=topic.read_queues, write_queues=topic.write_queues, permission=topic.permission)
+        )
+        await self._written.wait(TOPICS_FILE)
+
+    # ---- timers and changes ----
+
+    def _tick(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+        self._ticks += 1
+        now_ms = self._clock()
+        self.counters.sample(now_ms)
+        if self._accounts is not None:
+            self._accounts.look()
+        if self._dispatcher is not None:
+            self._dispatcher.pull.tick()
+        if self._ticks % max(self.config.flush_consumer_offset_interval_ms // 1000, 1) == 0:
+            self._mark_offsets()
+        if self._ticks % CLIENT_SCAN_SECONDS == 0:
+            self._scan_clients(now_ms)
+
+    def _scan_clients(self, now_ms: int) -> None:
+        self.locks.expire(now_ms)
+        for peer in self.consumers.silent(now_ms) | self.producers.silent(now_ms):
+            if isinstance(peer, Connection):
+                peer.close("no heartbeat came for too long")
+
+    def _mark_offsets(self) -> None:
+        if self.offsets.changes != self._written_offset_changes:
+            self._written_offset_changes = self.offsets.changes
+            self._files.mark(OFFSETS_FILE)
+
+    def _topics_changed(self, changed: list[str]) -> None:
+        self._files.mark(TOPICS_FILE)
+        if self._atomic is not None:
+            for name in [name for name in changed if name not in self.topics]:
+                self._atomic.topic_removed(name)
+        if self._link is not None:
+            self._link.topics_changed(changed)
+        self._tell_topics(changed)
+
+    def _groups_changed(self) -> None:
+        self._files.mark(GROUPS_FILE)
+
+
+def _on_loop(progress: Progress | None) -> Progress:
+    """Bring progress from the thread that opens the store to the loop."""
+    if progress is None:
+        return lambda _what, _done, _total: None
+    loop = asyncio.get_running_loop()
+    return lambda what, done, total: _call_on_loop(loop, progress, what, done, total)
+
+
+def _call_on_loop(loop: asyncio.AbstractEventLoop, progress: Progress, what: str, done: int, total: int) -> None:
+    loop.call_soon_threadsafe(progress, what, done, total)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+async def _host_address(host: str, port: int) -> HostAddress:
+    """The broker's address as records hold it; a name is resolved."""
+    try:
+        return HostAddress(ipaddress.ip_address(host.strip("[]")).packed, port)
+    except ValueError:
+        pass
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        text = f"the address brokerIP1={host} that clients are told cannot be resolved ({error.strerror}): give an IP address"
+        raise NetworkError(text, host=host) from error
+    return HostAddress(ipaddress.ip_address(found[0][4][0]).packed, port)

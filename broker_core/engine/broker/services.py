@@ -1,0 +1,62 @@
+"""What runs beside the requests: delivery, checks and the like, started once the tables are loaded."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from broker_core.engine.processors.delay_processor import DelayProcessor
+from broker_core.engine.processors.dispatcher import Dispatcher
+from broker_core.engine.processors.pop.pop_family import PopService
+from broker_core.engine.processors.slow_consumers import SlowConsumerGuard
+from broker_core.engine.processors.timer_processor import Timers
+from broker_core.engine.processors.transaction_service import TransactionService
+from broker_core.engine.schedule.delay_service import DelayService
+from broker_core.engine.schedule.timers import LoopTimers
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE
+from broker_core.engine.tables.filter_file import FilterFile
+from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.codes import RequestCode
+
+
+class Service(Protocol):
+    """Something with work of its own on the broker's loop."""
+
+    def start(self) -> None:
+        """Begin, on the loop; its files are read, its timers set."""
+
+    async def stop(self) -> None:
+        """End; no timer or task of it is left, what it keeps in `ConfigFiles` is marked to be written."""
+
+
+def broker_services(
+    state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal
+) -> tuple[Service, ...]:
+    """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
+    return (
+        dispatcher.maintenance,
+        SlowConsumerGuard(state),
+        FilterFile(dispatcher.filters, files),
+        _delays(state, dispatcher, files, journal),
+        Timers(state, dispatcher, files, journal=journal),
+        TransactionService(state, dispatcher, journal),
+        PopService(state, dispatcher.pop, files, offsets_file=OFFSETS_FILE),
+    )
+
+
+def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal) -> DelayService:
+    service = DelayService(
+        state.store,
+        files,
+        journal,
+        clock=state.clock,
+        timers=LoopTimers(asyncio.get_running_loop()),
+        save_interval_ms=state.config.flush_delay_offset_interval_ms,
+        count=lambda topic, size: state.counters.put(topic, 1, size),
+    )
+    processor = DelayProcessor(service)
+    dispatcher.extend({RequestCode.GET_ALL_DELAY_OFFSET: processor.all_offsets})
+    dispatcher.info.add_figures(processor.runtime_lines)
+    return service

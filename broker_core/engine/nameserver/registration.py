@@ -1,0 +1,208 @@
+"""What a broker tells a name server: its topics and their version (Source: spec remoting §2.7.1, §4.7).
+
+Plain values and their JSON; no sockets, no state. The same `TopicConfig` is what ``topics.json`` keeps.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker_core.errors import CodecError
+from broker_core.protocol.json_body import emit, parse, parse_object
+
+PERM_READ = 4
+PERM_WRITE = 2
+PERM_INHERIT = 1
+
+FLAG_UNIT = 1
+FLAG_UNIT_SUB = 2
+
+SINGLE_TAG = "SINGLE_TAG"
+
+REGISTRATION_BYTES_MAX = 64 * 1024 * 1024
+"""Bound on an inflated registration body; 100,000 topics take about 8 MiB."""
+
+_LENGTH = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class DataVersion:
+    """Version of a table; equal in every field means equal tables (Source: spec store §7.2)."""
+
+    timestamp_ms: int
+    counter: int
+    state_version: int = 0
+
+    def next(self, now_ms: int) -> DataVersion:
+        """The version after one more change."""
+        return DataVersion(now_ms, self.counter + 1, self.state_version)
+
+    def to_json(self) -> dict[str, int]:
+        return {"counter": self.counter, "timestamp": self.timestamp_ms}
+
+    @classmethod
+    def from_json(cls, value: object) -> DataVersion:
+        """Read ``{"counter":…,"timestamp":…}``; what is missing is 0."""
+        table = value if isinstance(value, Mapping) else {}
+        return cls(_int(table, "timestamp"), _int(table, "counter"), _int(table, "stateVersion"))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """One topic of one broker. Queue ids run from 0; permission bits are 4 read, 2 write, 1 inherit."""
+
+    name: str
+    read_queues: int
+    write_queues: int
+    permission: int = PERM_READ | PERM_WRITE
+    filter_type: str = SINGLE_TAG
+    sys_flag: int = 0
+    order: bool = False
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """5.x only (``message.type`` …); kept so that a 5.x store loses nothing."""
+
+    @property
+    def readable(self) -> bool:
+        return bool(self.permission & PERM_READ)
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.permission & PERM_WRITE)
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {
+            "order": self.order,
+            "perm": self.permission,
+            "readQueueNums": self.read_queues,
+            "topicFilterType": self.filter_type,
+            "topicName": self.name,
+            "topicSysFlag": self.sys_flag,
+            "writeQueueNums": self.write_queues,
+        }
+        if self.attributes:
+            value["attributes"] = dict(self.attributes)
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> TopicConfig:
+        """Read a TopicConfig object; a missing field takes the default of a new topic.
+
+        Raises:
+            CodecError: A field has a value of another type.
+        """
+        attributes = value.get("attributes")
+        return cls(
+            name=str(value.get("topicName", "")),
+            read_queues=_int(value, "readQueueNums", 16),
+            write_queues=_int(value, "writeQueueNums", 16),
+            permission=_int(value, "perm", PERM_READ | PERM_WRITE),
+            filter_type=str(value.get("topicFilterType") or SINGLE_TAG),
+            sys_flag=_int(value, "topicSysFlag"),
+            order=str(value.get("order", False)).lower() == "true",
+            attributes={str(k): str(v) for k, v in attributes.items()} if isinstance(attributes, Mapping) else {},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker's topic table as sent with REGISTER_BROKER."""
+
+    version: DataVersion
+    topics: Mapping[str, TopicConfig]
+    filter_servers: tuple[str, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The uncompressed body."""
+        table = {name: config.to_json() for name, config in self.topics.items()}
+        wrapper = {"dataVersion": self.version.to_json(), "topicConfigTable": table}
+        body = {"filterServerList": list(self.filter_servers), "topicConfigSerializeWrapper": wrapper}
+        return emit(body)
+
+    @classmethod
+    def from_bytes(cls, body: bytes, *, compressed: bool = False) -> Registration:
+        """Read either form of the body.
+
+        Raises:
+            CodecError: The body is neither.
+        """
+        if compressed:
+            return _inflate_registration(body)
+        value = parse_object(body)
+        wrapper = value.get("topicConfigSerializeWrapper")
+        if not isinstance(wrapper, Mapping):
+            raise CodecError("a broker registration without topicConfigSerializeWrapper")
+        table = wrapper.get("topicConfigTable")
+        topics = {str(name): TopicConfig.from_json(item) for name, item in _objects(table)}
+        servers = value.get("filterServerList")
+        return cls(
+            DataVersion.from_json(wrapper.get("dataVersion")),
+            topics,
+            tuple(str(server) for server in servers) if isinstance(servers, list) else (),
+        )
+
+
+def _objects(table: object) -> list[tuple[object, Mapping[str, Any]]]:
+    if not isinstance(table, Mapping):
+        return []
+    return [(name, item) for name, item in table.items() if isinstance(item, Mapping)]
+
+
+def _inflate_registration(body: bytes) -> Registration:
+    """Read the zlib form: version, topics as text lines, filter servers, each length-prefixed (spec remoting §2.7.1)."""
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(body, REGISTRATION_BYTES_MAX)
+    except zlib.error as error:
+        raise CodecError(f"a compressed broker registration of {len(body):,} bytes does not inflate: {error}") from error
+    if inflater.unconsumed_tail:
+        raise CodecError(f"a compressed broker registration is larger than {REGISTRATION_BYTES_MAX:,} bytes")
+    version_text, position = _take(data, 0)
+    count, position = _take_int(data, position)
+    topics: dict[str, TopicConfig] = {}
+    for _ in range(count):
+        line, position = _take(data, position)
+        config = _topic_line(line.decode("utf-8", "replace"))
+        topics[config.name] = config
+    servers_text, _ = _take(data, position)
+    servers = parse(servers_text)
+    return Registration(
+        DataVersion.from_json(parse(version_text)),
+        topics,
+        tuple(str(server) for server in servers) if isinstance(servers, list) else (),
+    )
+
+
+def _topic_line(line: str) -> TopicConfig:
+    """``name readQueues writeQueues perm filterType`` (5.x appends attributes)."""
+    fields = line.split(" ", 5)
+    if len(fields) < 5:
+        raise CodecError(f"a topic line of a registration has {len(fields)} fields, not 5: “{line[:100]}”")
+    try:
+        return TopicConfig(fields[0], int(fields[1]), int(fields[2]), int(fields[3]), fields[4])
+    except ValueError as error:
+        raise CodecError(f"a topic line of a registration has no numbers where they belong: “{line[:100]}”") from error
+
+
+def _take_int(data: bytes, position: int) -> tuple[int, int]:
+    if position + 4 > len(data):
+        raise CodecError(f"a broker registration ends at byte {len(data):,}, in the middle of a field")
+    return int(_LENGTH.unpack_from(data, position)[0]), position + 4
+
+
+def _take(data: bytes, position: int) -> tuple[bytes, int]:
+    length, start = _take_int(data, position)
+    if length < 0 or start + length > len(data):
+        raise CodecError(f"a field of a broker registration claims {length:,} bytes, {len(data) - start:,} are left")
+    return data[start : start + length], start + length
+
+
+def _int(table: Mapping[str, Any], key: str, default: int = 0) -> int:
+    value = table.get(key, default)
+    try:
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise CodecError(f"{key} should be a whole number, not {value!r}") from error

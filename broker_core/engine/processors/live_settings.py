@@ -1,0 +1,119 @@
+"""Settings that may be changed while the broker runs, and the file that keeps the changes.
+
+Which ones is a fixed list (``live`` in `broker_core.config`): numbers within bounds, switches, hours. Nothing that is a path,
+an address, a name, a class or a command can be set over the network, and nothing unknown (Source: spec broker §16.2, §16.3).
+
+The file ``config/broker.properties`` of the store holds what was changed. A value given at start that differs from the default
+comes before one of the file.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from broker_core.config import BrokerConfig, live_settings, setting_text, setting_value, with_settings
+from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.engine.store.settings_check import check_settings
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import RequestRefusedError, UsageError
+from broker_core.protocol.codes import ResponseCode
+
+logger = logging.getLogger(__name__)
+
+SETTINGS_FILE = "broker.properties"
+
+BLACK_LIST = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList", "kvConfigPath", "configStorePath"})
+"""Keys that a real broker names in its black list; they get its remark."""
+
+
+class LiveSettings:
+    """Changes settings of a running broker.
+
+    Args:
+        state: Its ``config`` is replaced.
+        changed: Called after each change, e.g. to have the file written.
+    """
+
+    def __init__(self, state: BrokerState, *, changed: Callable[[], None] = lambda: None) -> None:
+        self._state = state
+        self._changed = changed
+        self._kept: dict[str, str] = {}
+        self._listeners: list[Callable[[BrokerConfig], None]] = []
+        self.version = DataVersion(state.clock(), 0)
+
+    def add_listener(self, listener: Callable[[BrokerConfig], None]) -> None:
+        """Have ``listener`` called with the settings after each change; for whoever keeps a copy of one."""
+        self._listeners.append(listener)
+
+    def change(self, values: Mapping[str, str]) -> None:
+        """Change settings, all of them or none.
+
+        Raises:
+            RequestRefusedError: A key is not on the list (NO_PERMISSION), or a value cannot be used (SYSTEM_ERROR).
+        """
+        for key in values:
+            if key in BLACK_LIST:
+                raise RequestRefusedError("Can not update config in black list.", code=ResponseCode.NO_PERMISSION)
+            if key not in live_settings():
+                remark = (
+                    f"the setting “{key[:100]}” cannot be changed while the broker runs; these can: "
+                    f"{', '.join(sorted(live_settings()))}"
+                )
+                raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
+        try:
+            config = _checked(self._state.config, values)
+        except UsageError as error:
+            raise RequestRefusedError(error.message, code=ResponseCode.SYSTEM_ERROR) from error
+        self._kept |= {key: setting_text(setting_value(config, key)) for key in values}
+        self.version = self.version.next(self._state.clock())
+        self._apply(config)
+        self._changed()
+
+    def _apply(self, config: BrokerConfig) -> None:
+        self._state.config = config
+        self._state.store.reconfigure(config.store)
+        self._state.topics.reconfigure(config)
+        self._state.groups.auto_create = config.auto_create_group
+        self._state.groups.groups_max = config.auto_create_groups_max
+        for listener in self._listeners:
+            listener(config)
+
+    # ---- broker.properties ----
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``broker.properties``: the settings that were changed."""
+        return dict(self._kept)
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Take over ``broker.properties``; an entry that cannot be used is named in the log and left out."""
+        config, default = self._state.config, BrokerConfig()
+        for key, value in values.items():
+            text = str(value)
+            if key not in live_settings():
+                logger.warning("%s: “%s” is no setting that can be changed at run time; it is ignored", SETTINGS_FILE, key)
+                continue
+            given = setting_value(config, key)
+            if given != setting_value(default, key) and setting_text(given) != text:
+                logger.info("%s: %s=%s gives way to %s, given at start", SETTINGS_FILE, key, text, setting_text(given))
+                continue
+            try:
+                config = _checked(config, {key: text})
+            except UsageError as error:
+                logger.warning("%s: %s; the entry is ignored", SETTINGS_FILE, error)
+                continue
+            self._kept[key] = text
+        if config != self._state.config:
+            self._apply(config)
+
+
+def _checked(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConfig:
+    new = with_settings(config, values)
+    for key in values:
+        bounds = live_settings()[key]
+        number = setting_value(new, key)
+        if isinstance(bounds, tuple) and isinstance(number, int) and not bounds[0] <= number <= bounds[1]:
+            raise UsageError(f"{key} takes a number from {bounds[0]:,} to {bounds[1]:,}, not {number:,}", key=key)
+    check_settings(new.store)
+    return new

@@ -1,0 +1,69 @@
+"""Which messages a pull wants: tests of a consume queue's tags code and of a record (Source: spec broker §9.1, §9.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker_core.engine.tables.consumer_filters import ConsumerFilters
+from broker_core.engine.tables.subscription import Subscription
+from broker_core.errors import RecordError
+from broker_core.protocol import names
+from broker_core.protocol.filter.evaluator import Filter
+from broker_core.protocol.message.properties import RETRY_TOPIC, decode_properties
+from broker_core.protocol.message.record import record_properties
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """What is wanted.
+
+    Attributes:
+        accepts: Test of a consume queue's tags code; None where every code passes.
+        matches: Test of a record that passed ``accepts``; None where every record does.
+    """
+
+    accepts: Callable[[int], bool] | None = None
+    matches: Callable[[memoryview], bool] | None = None
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether everything is wanted."""
+        return self.accepts is None and self.matches is None
+
+
+EVERYTHING = MessageFilter()
+
+
+def tag_filter(topic: str, subscription: Subscription) -> MessageFilter:
+    """The filter of a tag expression. The codes of delayed messages are times, so there everything passes."""
+    return EVERYTHING if topic == names.SCHEDULE_TOPIC else MessageFilter(accepts=subscription.accepts())
+
+
+def sql_filter(compiled: Filter) -> MessageFilter:
+    """The filter of a SQL92 expression."""
+
+    def matches(record: memoryview) -> bool:
+        properties = _properties(record)
+        return properties is None or compiled.matches(properties)
+
+    return MessageFilter(matches=matches)
+
+
+def retry_filter(group: str, filters: ConsumerFilters) -> MessageFilter:
+    """The filter of a group's retry topic: a message must still be wanted by the filter on the topic it came from."""
+
+    def matches(record: memoryview) -> bool:
+        properties = _properties(record)
+        data = None if properties is None else filters.get(properties.get(RETRY_TOPIC, ""), group)
+        return properties is None or data is None or data.compiled.matches(properties)
+
+    return MessageFilter(matches=matches)
+
+
+def _properties(record: memoryview) -> dict[str, str] | None:
+    """Properties of a record; None when it is damaged: then it is for the client to see that."""
+    try:
+        return decode_properties(record_properties(record))
+    except RecordError:
+        return None

@@ -1,0 +1,56 @@
+"""Notes of consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (Source: spec broker §5.3).
+
+RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group that asks again and again gets one for each ten
+seconds and queue, so that nobody can fill the disk by asking for offsets that are not there.
+"""
+
+from __future__ import annotations
+
+from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.json_body import MessageQueue, emit
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.names import OFFSET_MOVED_TOPIC
+
+ROUND_MS = 10_000
+"""In a round of this length a group has one note about a queue; a client waits as long before it pulls again."""
+
+NOTES_MAX = 10_000
+"""Notes of one round; what comes then is not noted."""
+
+
+class MovedOffsets:
+    """Writes the notes."""
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self._round_ends_ms = 0
+        self._noted: set[tuple[str, MessageQueue]] = set()
+
+    def note(self, group: str, topic: str, queue_id: int, *, asked: int, moved_to: int) -> None:
+        """Write that a group asked for an offset and was given another, unless it was written just now."""
+        now_ms = self._state.clock()
+        if now_ms >= self._round_ends_ms:
+            self._round_ends_ms = now_ms + ROUND_MS
+            self._noted.clear()
+        queue = MessageQueue(topic, self._state.config.broker_name, queue_id)
+        if (group, queue) in self._noted or len(self._noted) >= NOTES_MAX:
+            return
+        self._noted.add((group, queue))
+        body = emit({"consumerGroup": group, "messageQueue": queue, "offsetNew": moved_to, "offsetRequest": asked})
+        host = self._state.store_host
+        self._state.store.put(
+            MessageToStore(
+                topic=OFFSET_MOVED_TOPIC,
+                queue_id=0,
+                flag=0,
+                sys_flag=0,
+                born_timestamp_ms=now_ms,
+                born_host=host,
+                store_host=host,
+                reconsume_times=0,
+                prepared_transaction_offset=0,
+                body=body,
+                properties=props.encode_properties({props.KEYS: group, props.DELAY: "0", props.TAGS: group}),
+            )
+        )

@@ -1,0 +1,198 @@
+"""Which queues a consumer gets when the broker decides it, and whether it pulls or pops them.
+
+The queues are those that the name server gives clients: of all brokers of the topic.
+
+Source: spec broker §6.7 (assignment), §7.3; remoting §2.6.3; bodies of 5.3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.protocol.allocation import Strategy, allocate_average, allocate_by_circle, allocate_by_consistent_hash
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.json_body import JsonValue, MessageQueue, emit, parse_object
+from broker_core.protocol.names import RETRY_PREFIX
+
+MODES_FILE = "messageRequestMode.json"
+
+PULL = "PULL"
+POP = "POP"
+ALL_QUEUES = -1
+
+SETTINGS_MAX = 100_000
+"""Bound on the modes that are set."""
+
+_STRATEGIES: dict[str, Strategy] = {
+    "AVG": allocate_average,
+    "AVG_BY_CIRCLE": allocate_by_circle,
+    "CONSISTENT_HASH": allocate_by_consistent_hash(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMode:
+    """How one group gets messages of one topic.
+
+    Attributes:
+        share_queues: In mode POP: a consumer pops its own queues and those of so many others; 0 or less means all queues.
+    """
+
+    topic: str
+    group: str
+    mode: str
+    share_queues: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "consumerGroup": self.group,
+            "mode": self.mode,
+            "popShareQueueNum": self.share_queues,
+            "topic": self.topic,
+        }
+
+
+def mode_from_json(value: Mapping[str, JsonValue]) -> RequestMode:
+    """Read a mode as it comes with SET_MESSAGE_REQUEST_MODE.
+
+    Raises:
+        CodecError: A name is missing, or the mode is none.
+    """
+    topic, group, mode, share = (value.get(name) for name in ("topic", "consumerGroup", "mode", "popShareQueueNum"))
+    if not isinstance(topic, str) or not isinstance(group, str) or not topic or not group:
+        raise CodecError("a message request mode names no topic or no consumerGroup")
+    if mode not in (PULL, POP):
+        raise CodecError(f"the message request mode is PULL or POP, not “{str(mode)[:40]}”")
+    if isinstance(share, bool) or not isinstance(share, int | None):
+        raise CodecError(f"popShareQueueNum should be a whole number, not {str(share)[:40]!r}")
+    return RequestMode(topic, group, mode, share or 0)
+
+
+class RequestModes:
+    """The modes that were set: the table behind ``messageRequestMode.json``."""
+
+    def __init__(self) -> None:
+        self._table: dict[tuple[str, str], RequestMode] = {}
+
+    def get(self, topic: str, group: str) -> RequestMode | None:
+        return self._table.get((topic, group))
+
+    def put(self, mode: RequestMode) -> None:
+        """Set a mode.
+
+        Raises:
+            RequestRefusedError: There are too many.
+        """
+        if len(self._table) >= SETTINGS_MAX and (mode.topic, mode.group) not in self._table:
+            remark = f"{SETTINGS_MAX:,} message request modes are set; delete unused topics and groups first"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+        self._table[mode.topic, mode.group] = mode
+
+    def clean(self, is_known: Callable[[str], bool]) -> bool:
+        """Forget the modes of topics that are gone; True when there were some."""
+        gone = [pair for pair in self._table if not is_known(pair[0])]
+        for pair in gone:
+            del self._table[pair]
+        return bool(gone)
+
+    def to_json(self) -> dict[str, Any]:
+        topics: dict[str, dict[str, Any]] = {}
+        for (topic, group), mode in self._table.items():
+            topics.setdefault(topic, {})[group] = mode.to_json()
+        return {"messageRequestModeMap": topics}
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``messageRequestMode.json``.
+
+        Raises:
+            CodecError: An entry is not what it should be.
+        """
+        topics = value.get("messageRequestModeMap")
+        for groups in topics.values() if isinstance(topics, Mapping) else ():
+            for entry in groups.values() if isinstance(groups, Mapping) else ():
+                mode = mode_from_json(entry)
+                self._table[mode.topic, mode.group] = mode
+
+
+class AssignmentProcessor:
+    """Serves QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE and GET_ALL_MESSAGE_REQUEST_MODE.
+
+    Args:
+        state: What processors share.
+        modes: The modes that were set.
+        changed: Called after a mode was set.
+
+    Attributes:
+        route: Gives the queues of a topic that can be read on all brokers; by default those of this broker. Where there
+            are none, nothing is assigned.
+    """
+
+    def __init__(self, state: BrokerState, modes: RequestModes, *, changed: Callable[[], None]) -> None:
+        self._state = state
+        self.route: Callable[[str], Sequence[MessageQueue]] = self._own_queues
+        self._modes = modes
+        self._changed = changed
+
+    def set_mode(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Set how a group gets a topic's messages."""
+        mode = mode_from_json(parse_object(command.body))
+        if mode.topic.startswith(RETRY_PREFIX):
+            return command.reply(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
+        if mode.topic not in self._state.topics:
+            return command.reply(ResponseCode.TOPIC_NOT_EXIST, f"topic[{mode.topic}] not exist")
+        if self._state.groups.find(mode.group) is None:
+            return command.reply(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{mode.group}] does not exist")
+        self._modes.put(mode)
+        self._changed()
+        return command.reply()
+
+    def all_modes(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """All modes that were set."""
+        return command.reply(body=emit(self._modes.to_json()))
+
+    def query(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """The queues of one consumer and how it gets their messages; an empty object when there is nothing to say."""
+        value = parse_object(command.body)
+        topic, group, client_id = (str(value.get(name) or "") for name in ("topic", "consumerGroup", "clientId"))
+        members = self._state.consumers.group(group)
+        queues = self.route(topic) if topic and group else ()
+        if not queues:
+            return command.reply(body=emit({}))
+        mode = self._modes.get(topic, group) or RequestMode(topic, group, PULL, self._state.config.pop_share_queue_count)
+        if value.get("messageModel") == "BROADCASTING":
+            assigned = list(queues)
+        else:
+            strategy = _STRATEGIES.get(str(value.get("strategyName") or "AVG"))
+            if strategy is None or members is None:
+                return command.reply(body=emit({}))
+            assigned = _divide(strategy, client_id, queues, sorted(members.client_ids), mode)
+        items = [{"messageQueue": queue, "mode": mode.mode} for queue in assigned]
+        return command.reply(body=emit({"messageQueueAssignments": items}))
+
+    def _own_queues(self, topic: str) -> list[MessageQueue]:
+        config = self._state.topics.get(topic)
+        count = 0 if config is None else config.read_queues
+        return [MessageQueue(topic, self._state.config.broker_name, number) for number in range(count)]
+
+
+def _divide(
+    strategy: Strategy, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str], mode: RequestMode
+) -> list[MessageQueue]:
+    if mode.mode == PULL:
+        return strategy(client_id, queues, client_ids)
+    if client_id not in client_ids:
+        return []
+    if mode.share_queues <= 0 or mode.share_queues >= len(client_ids) - 1:
+        return list(dict.fromkeys(queue._replace(queue_id=ALL_QUEUES) for queue in queues))
+    place = client_ids.index(client_id)
+    if len(client_ids) > len(queues):
+        return [queues[place % len(queues)]]
+    # Its own queues and those of the next consumers, so that none is popped by one alone.
+    sharing = [client_ids[(place + step) % len(client_ids)] for step in range(mode.share_queues + 1)]
+    return [queue for owner in sharing for queue in strategy(owner, queues, client_ids)]

@@ -1,0 +1,205 @@
+"""Orderly pops: a queue is blocked until all messages of its last pop are acked or visible again.
+
+The group's offset stays at the first message that is not acked. Records live in memory; ``consumerOrderInfo.json`` keeps them
+for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences, ``cm`` the acked bits, ``oc`` how often
+a message was handed out before, ``ot`` when it is visible again if that was changed. Without the file all come at once.
+
+Source: spec broker §6.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import Any
+
+from broker_core.engine.processors.pop.handle import QueueOf
+from broker_core.errors import CodecError
+
+SEPARATOR = "@"
+
+
+@dataclass(slots=True, eq=False)
+class OrderRecord:
+    """The last orderly pop of one queue.
+
+    Attributes:
+        offsets: Queue offsets handed out, ascending.
+        attempt_id: Of the client's request; the same one again is a repetition and not blocked.
+        counts: Offset → how often it was handed out before, for those that were.
+        visible_ms: Offset → when it is visible again, where that was changed.
+        committed: The group's offset as this module last left it; another one means that someone has reset it.
+        done: Offsets behind these that were acked in an earlier pop and are not handed out again.
+    """
+
+    pop_time_ms: int
+    invisible_ms: int
+    offsets: list[int]
+    attempt_id: str | None
+    last_consume_ms: int
+    acked: int = 0
+    counts: dict[int, int] = field(default_factory=dict)
+    visible_ms: dict[int, int] = field(default_factory=dict)
+    committed: int = -1
+    done: frozenset[int] = frozenset()
+
+    @property
+    def pending(self) -> list[int]:
+        """Offsets that are not acked."""
+        return [offset for place, offset in enumerate(self.offsets) if not self.acked >> place & 1]
+
+    @property
+    def next_offset(self) -> int:
+        """First offset that is not acked; behind the last one if all are."""
+        if pending := self.pending:
+            return pending[0]
+        behind = self.offsets[-1] + 1
+        while behind in self.done:
+            behind += 1
+        return behind
+
+    def visible_at(self, offset: int) -> int:
+        """When a message that is not acked may be handed out again."""
+        return self.visible_ms.get(offset, self.pop_time_ms + self.invisible_ms)
+
+    def blocked_until(self) -> int:
+        """When the last message that is not acked is visible again; 0 when all are acked."""
+        return max((self.visible_at(offset) for offset in self.pending), default=0)
+
+    def is_acked(self, offset: int) -> bool:
+        """Whether a message was acked, though one before it was not."""
+        return offset in self.done or (offset in self.offsets and bool(self.acked >> self.offsets.index(offset) & 1))
+
+    def acked_behind(self, offset: int) -> frozenset[int]:
+        """Offsets behind the given one that are acked."""
+        acked = {known for place, known in enumerate(self.offsets) if self.acked >> place & 1}
+        return frozenset(known for known in acked | self.done if known > offset)
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {
+            "cm": self.acked,
+            "i": self.invisible_ms,
+            "l": self.last_consume_ms,
+            "o": [self.offsets[0], *(after - before for before, after in pairwise(self.offsets))],
+            "popTime": self.pop_time_ms,
+        }
+        if self.attempt_id is not None:
+            value["a"] = self.attempt_id
+        if self.counts:
+            value["oc"] = {str(offset): times for offset, times in sorted(self.counts.items())}
+        if self.visible_ms:
+            value["ot"] = {str(offset): at_ms for offset, at_ms in sorted(self.visible_ms.items())}
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> OrderRecord:
+        """Read an entry of ``consumerOrderInfo.json``.
+
+        Raises:
+            CodecError: A number is missing or of another type.
+        """
+        try:
+            record = cls(
+                pop_time_ms=int(value["popTime"]),
+                invisible_ms=int(value["i"]),
+                offsets=list(accumulate(int(number) for number in value["o"])),
+                attempt_id=None if value.get("a") is None else str(value["a"]),
+                last_consume_ms=int(value.get("l", 0)),
+                acked=int(value.get("cm", 0)),
+                counts={int(offset): int(times) for offset, times in (value.get("oc") or {}).items()},
+                visible_ms={int(offset): int(at_ms) for offset, at_ms in (value.get("ot") or {}).items()},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CodecError(f"an entry of consumerOrderInfo.json cannot be read: {str(dict(value))[:200]}") from error
+        if not record.offsets:
+            raise CodecError("an entry of consumerOrderInfo.json has no offsets")
+        return record
+
+
+class OrderInfo:
+    """The records of all queues that are popped in order.
+
+    Attributes:
+        changes: Grows with every change; equal numbers mean nothing to write.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[QueueOf, OrderRecord] = {}
+        self.changes = 0
+
+    def get(self, queue: QueueOf, committed: int) -> OrderRecord | None:
+        """The record of a queue; None when it has none, or the group's offset was reset since.
+
+        Args:
+            queue: Whose.
+            committed: The group's offset now.
+        """
+        record = self._records.get(queue)
+        if record is not None and record.committed not in (-1, committed):
+            self.drop(queue)
+            return None
+        return record
+
+    def popped(self, queue: QueueOf, record: OrderRecord, committed: int) -> None:
+        """Take the record of a new pop; messages that the last one had count once more, unless it is a repetition."""
+        former = self.get(queue, committed)
+        if former is not None:
+            repeated = record.attempt_id is not None and record.attempt_id == former.attempt_id
+            for offset in record.offsets:
+                times = former.counts.get(offset, 0) + (0 if repeated or offset not in former.offsets else 1)
+                if times:
+                    record.counts[offset] = times
+            record.done = former.acked_behind(record.offsets[-1])
+        record.committed = committed
+        self._records[queue] = record
+        self.changes += 1
+
+    def ack(self, queue: QueueOf, record: OrderRecord, offset: int) -> int:
+        """Note that a message is consumed; returns the group's new offset."""
+        record.acked |= 1 << record.offsets.index(offset)
+        record.committed = record.next_offset
+        if not record.pending and not record.done:
+            self._records.pop(queue, None)
+        self.changes += 1
+        return record.next_offset
+
+    def postpone(self, record: OrderRecord, offset: int, visible_ms: int) -> None:
+        """Set when a message is visible again."""
+        record.visible_ms[offset] = visible_ms
+        self.changes += 1
+
+    def drop(self, queue: QueueOf) -> None:
+        """Forget a queue."""
+        if self._records.pop(queue, None) is not None:
+            self.changes += 1
+
+    def clean(self, keep: set[tuple[str, str]]) -> None:
+        """Forget the queues of topics and groups that are gone; ``keep`` has ``(topic, group)``."""
+        for queue in [queue for queue in self._records if (queue.topic, queue.group) not in keep]:
+            self.drop(queue)
+
+    def pairs(self) -> set[tuple[str, str]]:
+        """``(topic, group)`` of all records."""
+        return {(queue.topic, queue.group) for queue in self._records}
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``consumerOrderInfo.json``."""
+        table: dict[str, dict[str, Any]] = {}
+        for queue, record in self._records.items():
+            table.setdefault(queue.topic + SEPARATOR + queue.group, {})[str(queue.queue_id)] = record.to_json()
+        return {"table": table}
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``consumerOrderInfo.json``.
+
+        Raises:
+            CodecError: An entry cannot be read.
+        """
+        table = value.get("table")
+        for key, queues in table.items() if isinstance(table, Mapping) else ():
+            topic, _, group = str(key).partition(SEPARATOR)
+            for queue_id, record in queues.items() if isinstance(queues, Mapping) else ():
+                if not str(queue_id).isdecimal() or not isinstance(record, Mapping):
+                    raise CodecError(f"consumerOrderInfo.json holds no records for {key}: {str(queues)[:200]}")
+                self._records[QueueOf(topic, group, int(queue_id))] = OrderRecord.from_json(record)

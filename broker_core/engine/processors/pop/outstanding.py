@@ -1,0 +1,149 @@
+"""Messages that consumers have in hand: handed out, acked, given back later or again (Source: spec broker §6.7).
+
+With ``enablePopBufferMerge`` a checkpoint stays in memory first: when all of its messages are acked within
+``popCkStayBufferTime`` nothing of it is ever written. The group's offset in ``consumerOffset.json`` waits for it meanwhile, so
+that a crash brings its messages again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Any
+
+from broker_core.engine.processors.pop.checkpoint import Checkpoint, CheckpointKey
+from broker_core.engine.processors.pop.ledger import Ledger
+from broker_core.engine.processors.pop.revive_log import ACK_WAIT_MS, EARLY_ACK_MS, ReviveLog
+from broker_core.engine.tables.consumer_offsets import SEPARATOR, ConsumerOffsets
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import RequestRefusedError
+from broker_core.protocol.codes import ResponseCode
+
+_NEVER_SYNCED = 1 << 62
+
+
+class Outstanding:
+    """The ledger with its log behind it.
+
+    Attributes:
+        ledger: Checkpoints that are not done with.
+        log: Where they are written.
+    """
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self.ledger = Ledger()
+        self.log = ReviveLog(state, self.ledger)
+        self._leaving: list[tuple[int, int, CheckpointKey]] = []
+        self._count = 0
+
+    def hand_out(self, checkpoint: Checkpoint, *, replaces: Checkpoint | None = None) -> bool:
+        """Note messages that a consumer gets now; False when that cannot be kept, and they must not be given.
+
+        Args:
+            checkpoint: A new one.
+            replaces: The one that had its message so far. Where that is in the log the new one goes there as well: the offset
+                file may say already that the message was given out, and its ack is about to be written.
+        """
+        now_ms = self._state.clock()
+        if self.ledger.is_full or self.ledger.get(checkpoint.key) is not None:
+            return False
+        checkpoint.due_ms = checkpoint.revive_time_ms
+        self.ledger.add(checkpoint, now_ms)
+        in_log = replaces is not None and replaces.log_offset >= 0
+        if not in_log and self._may_buffer(checkpoint):
+            self._buffer(checkpoint)
+        elif not self.log.write_checkpoint(checkpoint):
+            self.ledger.finish(checkpoint, 0)
+            return False
+        return True
+
+    def _may_buffer(self, checkpoint: Checkpoint) -> bool:
+        config = self._state.config
+        if not config.pop_buffer_merge or len(self._leaving) >= config.pop_buffer_size_max:
+            return False
+        return checkpoint.invisible_ms > config.pop_buffer_leave_ms
+
+    def _buffer(self, checkpoint: Checkpoint) -> None:
+        config = self._state.config
+        leave_ms = min(
+            checkpoint.key.pop_time_ms + config.pop_buffer_stay_ms, checkpoint.revive_time_ms - config.pop_buffer_leave_ms
+        )
+        self._count += 1
+        heapq.heappush(self._leaving, (leave_ms, self._count, checkpoint.key))
+        self.ledger.unsafe(checkpoint, _NEVER_SYNCED)
+
+    def write_buffered(self, until_ms: int | None = None) -> None:
+        """Write checkpoints that were in memory long enough; all of them without a time."""
+        while self._leaving and (until_ms is None or self._leaving[0][0] <= until_ms):
+            _, _, key = self._leaving[0]
+            checkpoint = self.ledger.get(key)
+            if checkpoint is not None and checkpoint.log_offset < 0 and not self.log.write_checkpoint(checkpoint):
+                return  # the store takes nothing now: the next tick tries again
+            heapq.heappop(self._leaving)
+
+    def ack(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, revive_time_ms: int) -> None:
+        """Note that messages are consumed. Acking again, or too late, changes nothing.
+
+        Raises:
+            RequestRefusedError: The store does not take the ack; the messages will come again.
+        """
+        checkpoint = self.ledger.get(key)
+        if checkpoint is None:
+            self._ack_unknown(key, offsets, revive_queue, revive_time_ms)
+            return
+        pending = set(checkpoint.pending())
+        new = tuple(offset for offset in offsets if offset in pending)
+        if new:
+            self.settle(checkpoint, new)
+
+    def _ack_unknown(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, revive_time_ms: int) -> None:
+        """Its checkpoint is done with, or a timer of a store taken over has it still."""
+        now_ms = self._state.clock()
+        if now_ms >= revive_time_ms + ACK_WAIT_MS or not 0 <= revive_queue < self.log.queue_count:
+            return
+        if self.log.write_ack(key, offsets, revive_queue) is None:
+            self._refuse_ack(key)
+        self.ledger.ack_early(key, frozenset(offsets), now_ms + EARLY_ACK_MS)
+
+    def settle(self, checkpoint: Checkpoint, offsets: tuple[int, ...]) -> None:
+        """Note that messages of a live checkpoint are done with: consumed, or in the queue again as copies.
+
+        Raises:
+            RequestRefusedError: The store does not take the ack; nothing has changed.
+        """
+        end: int | None = 0
+        if checkpoint.log_offset >= 0:
+            end = self.log.write_ack(checkpoint.key, offsets, checkpoint.revive_queue)
+        if end is None:
+            self._refuse_ack(checkpoint.key)
+            return
+        for offset in offsets:
+            checkpoint.mark(offset)
+        if checkpoint.is_done:
+            self.ledger.finish(checkpoint, end)
+
+    def _refuse_ack(self, key: CheckpointKey) -> None:
+        remark = (
+            f"the ack of topic {key.topic} queue {key.queue_id} for group {key.group} cannot be stored "
+            f"({self._state.store.write_refusal}); the messages will come again"
+        )
+        raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+
+    def drop(self, checkpoint: Checkpoint) -> None:
+        """Forget a checkpoint whose topic or group is gone."""
+        self.ledger.finish(checkpoint, self._state.store.commit_log_max_offset)
+
+    # ---- what the offset file may say ----
+
+    def offsets_to_write(self, offsets: ConsumerOffsets) -> Mapping[str, Any]:
+        """Content of ``consumerOffset.json`` that does not run ahead of the checkpoints on the disk."""
+        self.ledger.synced(self._state.store.flushed_offset)
+        content = offsets.to_json()
+        table: dict[str, dict[str, int]] = content["offsetTable"]
+        for queue, offset in self.ledger.held_offsets().items():
+            queues = table.get(queue.topic + SEPARATOR + queue.group)
+            name = str(queue.queue_id)
+            if queues is not None and queues.get(name, -1) > offset:
+                queues[name] = offset
+        return content

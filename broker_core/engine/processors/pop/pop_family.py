@@ -1,0 +1,200 @@
+"""Everything about popping, put together: the request table's part, and the service behind it.
+
+pop_processor   takes messages from queues    ┐
+ack_processor   acks, changes times           ├ outstanding → ledger (memory) → revive_log (revive topic)
+reviver         brings messages again         ┘
+peek_processor  shows them without taking
+assignment      who pops or pulls which queues
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+
+from broker_core.engine.processors.pop.ack_processor import AckProcessor
+from broker_core.engine.processors.pop.assignment import MODES_FILE, AssignmentProcessor, RequestModes
+from broker_core.engine.processors.pop.order_info import OrderInfo
+from broker_core.engine.processors.pop.outstanding import Outstanding
+from broker_core.engine.processors.pop.peek_processor import PeekProcessor
+from broker_core.engine.processors.pop.pop_processor import PopProcessor
+from broker_core.engine.processors.pop.queue_reader import QueueReader
+from broker_core.engine.processors.pop.reviver import Reviver
+from broker_core.engine.store.results import Arrival
+from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import StoreError
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
+
+logger = logging.getLogger(__name__)
+
+Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
+
+ORDER_FILE = "consumerOrderInfo.json"
+
+TICK_SECONDS = 0.1
+PROGRESS_MS = 1_000
+"""Between two looks at what has been synced and how far the revive queues are done with (``reviveInterval``)."""
+
+ORDER_FILE_MS = 10_000
+"""Between two writes of the orderly pops, where they have changed."""
+
+
+class PopFamily:
+    """The processors of pop, ack and assignment. `tick` does what time brings.
+
+    Args:
+        state: What processors share.
+        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
+        chance: Gives numbers from 0 up to, not including, 1.
+
+    Attributes:
+        outstanding: Messages that consumers have in hand.
+        orders: Orderly pops.
+        modes: Who pops and who pulls.
+        assignment: Divides queues among consumers.
+        processor: Holds pops.
+    """
+
+    def __init__(self, state: BrokerState, *, memory_bytes: int, chance: Callable[[], float] = random.random) -> None:
+        self._state = state
+        self.outstanding = Outstanding(state)
+        self.orders = OrderInfo()
+        self.modes = RequestModes()
+        reader = QueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
+        self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)
+        self._peeks = PeekProcessor(state, self.processor.queues)
+        self._acks = AckProcessor(state, self.outstanding, self.orders, freed=self.processor.freed)
+        self.assignment = AssignmentProcessor(state, self.modes, changed=self._modes_changed)
+        self._reviver = Reviver(state, self.outstanding)
+        self.modes_changed: Callable[[], None] = lambda: None
+        self._next_progress_ms = 0
+        state.store.add_arrival_listener(self._arrived)
+
+    def table(self) -> dict[RequestCode, Serve]:
+        """Request code → processor."""
+        return {
+            RequestCode.POP_MESSAGE: self.processor.pop,
+            RequestCode.PEEK_MESSAGE: self._peeks.peek,
+            RequestCode.POP_ROLLBACK: _nothing_to_bring_back,
+            RequestCode.ACK_MESSAGE: self._acks.ack,
+            RequestCode.BATCH_ACK_MESSAGE: self._acks.batch_ack,
+            RequestCode.CHANGE_MESSAGE_INVISIBLETIME: self._acks.change_invisible_time,
+            RequestCode.NOTIFICATION: self.processor.notification,
+            RequestCode.POLLING_INFO: self.processor.polling_info,
+            RequestCode.QUERY_ASSIGNMENT: self.assignment.query,
+            RequestCode.SET_MESSAGE_REQUEST_MODE: self.assignment.set_mode,
+            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self.assignment.all_modes,
+        }
+
+    def load(self) -> None:
+        """Make the revive topic if need be, and know again what was out when the broker ended."""
+        log = self.outstanding.log
+        self._state.topics.ensure(log.topic, queues=log.queue_count)
+        log.load()
+
+    def forget(self, peer: Peer) -> None:
+        """Forget a connection that ended; what it popped comes again when its time is over."""
+        self.processor.forget(peer)
+
+    def tick(self) -> None:
+        """Bring back what is due, answer what waited long enough; now and then write progress."""
+        now_ms = self._state.clock()
+        self.outstanding.log.poll()
+        self.outstanding.write_buffered(now_ms)
+        self._reviver.run()
+        self.processor.tick()
+        if now_ms >= self._next_progress_ms:
+            self._next_progress_ms = now_ms + PROGRESS_MS
+            self.outstanding.log.commit_fronts()
+
+    def _arrived(self, arrival: Arrival) -> None:
+        self.processor.arrived(arrival)
+
+    def _modes_changed(self) -> None:
+        self.modes_changed()
+
+
+def _nothing_to_bring_back(_peer: Peer, command: RemotingCommand) -> RemotingCommand:
+    """Bring pops from a key-value store back to the revive topic: they are nowhere else."""
+    return command.reply()
+
+
+class PopService:
+    """Runs a `PopFamily`: its timer and its files.
+
+    Args:
+        state: What processors share.
+        pop: What is run.
+        files: Where orderly pops, modes and the offsets are written.
+        offsets_file: Name of the file of the consumers' offsets.
+    """
+
+    def __init__(self, state: BrokerState, pop: PopFamily, files: ConfigFiles, *, offsets_file: str) -> None:
+        self._state = state
+        self._pop = pop
+        self._files = files
+        self._offsets_file = offsets_file
+        self._timer: asyncio.TimerHandle | None = None
+        self._written_order_changes = 0
+        self._next_order_ms = 0
+        self._next_sync_ms = 0
+
+    def start(self) -> None:
+        """Read the files and the revive topic, and begin."""
+        for name, load, snapshot in (
+            (ORDER_FILE, self._pop.orders.load, self._pop.orders.to_json),
+            (MODES_FILE, self._pop.modes.load, self._pop.modes.to_json),
+        ):
+            load(self._files.read(name))
+            self._files.serve(name, snapshot)
+        self._pop.modes_changed = lambda: self._files.mark(MODES_FILE)
+        self._files.serve(self._offsets_file, lambda: self._pop.outstanding.offsets_to_write(self._state.offsets))
+        self._pop.load()
+        self._tick()
+
+    async def stop(self) -> None:
+        """Answer who waits, write what is in memory only, and see it on the disk, so that the offsets may be written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._pop.processor.answer_all()
+        self._pop.outstanding.write_buffered()
+        try:
+            await asyncio.to_thread(self._state.store.flush)
+        except StoreError as error:
+            logger.warning("the last pops are not on disk; their messages come again: %s", error)
+        self._pop.outstanding.log.commit_fronts()
+        self._files.mark(ORDER_FILE)
+        self._files.mark(self._offsets_file)
+
+    def _tick(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+        self._pop.tick()
+        now_ms = self._state.clock()
+        if now_ms >= self._next_sync_ms and self._pop.outstanding.ledger.is_unsynced:
+            # Or the offset file would lag behind for as long as the log may, ten seconds.
+            self._next_sync_ms = now_ms + PROGRESS_MS
+            self._state.store.when_durable(self._state.store.commit_log_max_offset, _ignore)
+        if now_ms >= self._next_order_ms:
+            self._next_order_ms = now_ms + ORDER_FILE_MS
+            self._clean()
+            if self._pop.orders.changes != self._written_order_changes:
+                self._written_order_changes = self._pop.orders.changes
+                self._files.mark(ORDER_FILE)
+
+    def _clean(self) -> None:
+        """Forget what belongs to topics and groups that are gone."""
+        topics, groups = self._state.topics, self._state.groups
+        pairs = self._pop.orders.pairs()
+        self._pop.orders.clean({pair for pair in pairs if pair[0] in topics and groups.get(pair[1]) is not None})
+        if self._pop.modes.clean(lambda topic: topic in topics):
+            self._files.mark(MODES_FILE)
+
+
+def _ignore(_durable: bool) -> None:
+    """What was synced is seen at the next tick."""

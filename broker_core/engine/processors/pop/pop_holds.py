@@ -1,0 +1,141 @@
+"""Pops and notifications that wait for a message: who waits for what, and until when (Source: spec broker §6.7).
+
+Pure bookkeeping. A message is for one consumer of each group, so it wakes one hold per group, the oldest that wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from broker_core.engine.tables.peer import Peer
+
+ANY_QUEUE = -1
+HELD_BYTES_PER_PEER_MAX = 192 * 1024
+"""Bound on what those of one connection take, pops and notifications each; held pulls have their own."""
+
+
+@dataclass(slots=True, eq=False)
+class HeldPop:
+    """One request that waits.
+
+    Attributes:
+        topics: The topic, and the group's retry topics of it, where a message wakes it as well.
+        queue_id: The queue it wants, -1 for any.
+        deadline_ms: When it is answered even without a message.
+        retry_ms: When it is tried again even without a message: a queue that is popped in order is free then. 0 for never.
+        accepts: Test of a message's tags code; None lets everything pass.
+        request: What its owner needs to answer it.
+        size: Bytes that it takes, more or less.
+    """
+
+    peer: Peer
+    group: str
+    topics: tuple[str, ...]
+    queue_id: int
+    deadline_ms: int
+    accepts: Callable[[int], bool] | None
+    request: Any
+    retry_ms: int = 0
+    size: int = 0
+
+    def wants(self, topic: str, queue_id: int, tags_code: int) -> bool:
+        """Whether a new message is for it. Retry topics have queues of their own."""
+        if self.queue_id not in (ANY_QUEUE, queue_id) and topic == self.topics[0]:
+            return False
+        return self.accepts is None or self.accepts(tags_code)
+
+
+class PopHolds:
+    """Holds by topic and group.
+
+    Args:
+        per_queue_max: Bound on the holds of one topic, group and queue.
+        holds_max: Bound on all together.
+    """
+
+    def __init__(self, *, per_queue_max: int, holds_max: int) -> None:
+        self._per_queue_max = per_queue_max
+        self._holds_max = holds_max
+        self._topics: dict[str, dict[str, dict[HeldPop, None]]] = {}
+        self._all: dict[HeldPop, None] = {}
+        self._queues: dict[tuple[str, str, int], int] = {}
+        self._peers: dict[Peer, int] = {}
+        """Bytes that the holds of each connection take."""
+
+    def bytes_of(self, peer: Peer) -> int:
+        """What those of one connection take, more or less."""
+        return self._peers.get(peer, 0)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[HeldPop]:
+        return iter(list(self._all))
+
+    def hold(self, held: HeldPop) -> bool:
+        """Keep a request; False when too many wait already."""
+        queue = (held.topics[0], held.group, held.queue_id)
+        if self._queues.get(queue, 0) >= self._per_queue_max or len(self._all) >= self._holds_max:
+            return False
+        of_peer = self._peers.get(held.peer, 0)
+        if of_peer + held.size > HELD_BYTES_PER_PEER_MAX:
+            return False
+        self._all[held] = None
+        self._queues[queue] = self._queues.get(queue, 0) + 1
+        self._peers[held.peer] = of_peer + held.size
+        for topic in held.topics:
+            self._topics.setdefault(topic, {}).setdefault(held.group, {})[held] = None
+        return True
+
+    def count(self, topic: str, group: str, queue_id: int) -> int:
+        """Requests that wait on one queue, or with -1 on any."""
+        return self._queues.get((topic, group, queue_id), 0)
+
+    def wakened(self, topic: str, queue_id: int, tags_code: int) -> list[HeldPop]:
+        """The requests that a new message is for, one of each group; they go on waiting until `release`."""
+        groups = self._topics.get(topic)
+        if groups is None:
+            return []
+        found = (next((held for held in holds if held.wants(topic, queue_id, tags_code)), None) for holds in groups.values())
+        return [held for held in found if held is not None]
+
+    def waiting(self, topic: str, group: str) -> list[HeldPop]:
+        """Requests of a group that wait for a topic, the oldest first."""
+        return list(self._topics.get(topic, {}).get(group, ()))
+
+    def to_try(self, now_ms: int) -> list[HeldPop]:
+        """Requests for which a blocked queue is free by now."""
+        return [held for held in self._all if held.retry_ms and held.retry_ms <= now_ms]
+
+    def late(self, now_ms: int) -> list[HeldPop]:
+        """Requests whose time is over."""
+        return [held for held in self._all if held.deadline_ms <= now_ms]
+
+    def release(self, held: HeldPop) -> None:
+        """Let go of a request; nothing happens when it does not wait."""
+        if held not in self._all:
+            return
+        del self._all[held]
+        _count_down(self._queues, (held.topics[0], held.group, held.queue_id), 1)
+        _count_down(self._peers, held.peer, held.size)
+        for topic in held.topics:
+            groups = self._topics[topic]
+            del groups[held.group][held]
+            if not groups[held.group]:
+                del groups[held.group]
+            if not groups:
+                del self._topics[topic]
+
+    def drop_peer(self, peer: Peer) -> None:
+        """Forget the requests of a connection that ended."""
+        if peer in self._peers:
+            for held in [held for held in self._all if held.peer is peer]:
+                self.release(held)
+
+
+def _count_down(counts: dict[Any, int], key: object, amount: int) -> None:
+    counts[key] -= amount
+    if not counts[key]:
+        del counts[key]

@@ -1,0 +1,261 @@
+"""Pops: queues in turn, messages handed out for a time, requests held until there is one (Source: spec broker §6.7)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from broker_core.engine.processors.pop.handle import QueueOf
+from broker_core.engine.processors.pop.outstanding import Outstanding
+from broker_core.engine.processors.pop.pop_holds import HeldPop, PopHolds
+from broker_core.engine.processors.pop.queue_reader import PopAnswer, QueueReader, revive_queue_of
+from broker_core.engine.processors.pop.request import (
+    ANY_QUEUE,
+    PopRequest,
+    check_queue,
+    find_topic,
+    parse_notification,
+    parse_pop,
+    queue_remark,
+)
+from broker_core.engine.store.results import Arrival, GetStatus
+from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import RequestRefusedError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.fields import int_field, text_field
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
+
+LOOK_MS = 800
+"""Between two looks for messages that became visible, where that can be (``popLongPollingForceNotifyInterval``)."""
+
+NO_FIELDS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
+"""Fields of a refusal: a Java client reads them whatever the code is."""
+
+
+class PopProcessor:
+    """Serves POP_MESSAGE, NOTIFICATION and POLLING_INFO.
+
+    Register `arrived` as arrival listener of the store; call `tick` a few times a second.
+
+    Args:
+        state: What processors share.
+        outstanding: Messages that are handed out.
+        reader: Reads the queues.
+        chance: Gives numbers from 0 up to, not including, 1.
+    """
+
+    def __init__(
+        self,
+        state: BrokerState,
+        outstanding: Outstanding,
+        reader: QueueReader,
+        *,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._state = state
+        self._outstanding = outstanding
+        self._reader = reader
+        self._chance = chance
+        config = state.config
+        limits = {"per_queue_max": config.pop_polling_size, "holds_max": config.pop_polling_size_total}
+        self.holds = PopHolds(**limits)
+        self.notices = PopHolds(**limits)
+        self._next_look_ms = 0
+
+    # ---- pop ----
+
+    def pop(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Serve a pop; None when it is held."""
+        try:
+            request = parse_pop(self._state, peer, command)
+        except RequestRefusedError as refusal:
+            return command.reply(refusal.code, refusal.message, dict(NO_FIELDS))
+        answer = self._collect(request)
+        if answer.records:
+            return self._found(request, answer)
+        if request.deadline_ms and not answer.is_behind and not self._outstanding.ledger.is_full:
+            if self._hold(peer, request, answer.free_ms, self.holds):
+                return None
+            return self._empty(request, answer, ResponseCode.POLLING_FULL)
+        if self._outstanding.ledger.is_full:
+            return self._empty(request, answer, ResponseCode.POLLING_FULL)
+        return self._empty(request, answer, ResponseCode.POLLING_TIMEOUT)
+
+    def _collect(self, request: PopRequest) -> PopAnswer:
+        answer = PopAnswer(self._state.clock(), revive_queue_of(request, self._outstanding))
+        for topic, queue_id in self.queues(request):
+            self._reader.read(request, topic, queue_id, answer)
+        return answer
+
+    def queues(self, request: PopRequest) -> Iterator[tuple[str, int]]:
+        """The queues in the order in which they are read: sometimes messages that come again first, mostly last."""
+        retries = [] if request.order else [item for topic in self._retry_topics(request) for item in self._all_of(topic)]
+        retries_first = self._chance() * 100 < self._state.config.pop_retry_probability_percent
+        if retries_first:
+            yield from retries
+        if request.queue_id == ANY_QUEUE:
+            yield from self._all_of(request.topic)
+        else:
+            yield request.topic, request.queue_id
+        if not retries_first:
+            yield from retries
+
+    def _all_of(self, topic: str) -> list[tuple[str, int]]:
+        """All queues of a topic, from a random one on, so that none is always the last."""
+        config = self._state.topics.get(topic)
+        count = 0 if config is None else config.read_queues
+        first = int(self._chance() * count)
+        return [(topic, (first + step) % count) for step in range(count)]
+
+    def _retry_topics(self, request: PopRequest) -> list[str]:
+        config = self._state.config
+        flags = [FLAG_RETRY_V2] if config.pop_retry_topic_v2 else []
+        if not flags or config.pop_read_retry_topic_v1:
+            flags.append(FLAG_RETRY_V1)
+        return [pop_retry_topic(request.group, request.topic, flag=flag) for flag in flags]
+
+    def _found(self, request: PopRequest, answer: PopAnswer) -> RemotingCommand:
+        fields = self._fields(request, answer)
+        return request.command.reply(ResponseCode.SUCCESS, GetStatus.FOUND.value, fields, body_slices=answer.records)
+
+    def _empty(self, request: PopRequest, answer: PopAnswer, code: ResponseCode) -> RemotingCommand:
+        self._state.counters.get_missed += 1
+        return request.command.reply(code, GetStatus.NO_MESSAGE_IN_QUEUE.value, self._fields(request, answer))
+
+    @staticmethod
+    def _fields(request: PopRequest, answer: PopAnswer) -> dict[str, str]:
+        fields = {
+            "popTime": str(answer.pop_time_ms),
+            "invisibleTime": str(request.invisible_ms),
+            "reviveQid": str(answer.revive_queue),
+            "restNum": str(answer.rest),
+            "startOffsetInfo": ";".join(answer.start_offsets),
+            "msgOffsetInfo": ";".join(answer.message_offsets),
+        }
+        if request.order:
+            fields["orderCountInfo"] = ";".join(answer.order_counts)
+        return fields
+
+    # ---- notification ----
+
+    def notification(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Say whether there is a message to pop, at once or as soon as one comes; None when the request is held."""
+        request = parse_notification(self._state, peer, command)
+        if self._has_message(request):
+            return _notified(request, has_message=True)
+        if not request.deadline_ms:
+            return _notified(request, has_message=False)
+        if self._hold(peer, request, 0, self.notices):
+            return None
+        return _notified(request, has_message=False, full=True)
+
+    def _has_message(self, request: PopRequest) -> bool:
+        return any(
+            self._reader.has_message(request, QueueOf(topic, request.group, queue_id))
+            for topic, queue_id in self.queues(request)
+        )
+
+    def polling_info(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Say how many requests wait on a queue."""
+        fields = command.ext_fields
+        group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
+        queue_id = int_field(fields, "queueId")
+        config = find_topic(self._state, topic)
+        if queue_id >= config.read_queues:
+            raise RequestRefusedError(queue_remark(config, queue_id, peer), code=ResponseCode.INVALID_PARAMETER)
+        check_queue(self._state, peer, group, topic, queue_id)
+        return command.reply(ext_fields={"pollingNum": str(self.holds.count(topic, group, max(queue_id, ANY_QUEUE)))})
+
+    # ---- holding ----
+
+    def _hold(self, peer: Peer, request: PopRequest, retry_ms: int, holds: PopHolds) -> bool:
+        topics = (request.topic,) if request.order else (request.topic, *self._retry_topics(request))
+        return holds.hold(
+            HeldPop(
+                peer,
+                request.group,
+                topics,
+                request.queue_id,
+                request.deadline_ms,
+                request.wanted.accepts,
+                request,
+                retry_ms=retry_ms,
+                size=request.size,
+            )
+        )
+
+    def arrived(self, arrival: Arrival) -> None:
+        """Serve the requests that wait for this message, inside of its put; first those that leave it where it is."""
+        for held in self.notices.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
+            self._notify(held)
+        for held in self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
+            self._try(held)
+
+    def freed(self, topic: str, group: str) -> None:
+        """Serve the requests of a group that wait for a queue: one that was blocked is free."""
+        for held in self.notices.waiting(topic, group):
+            self._notify(held)
+        for held in self.holds.waiting(topic, group):
+            self._try(held)
+
+    def tick(self) -> None:
+        """Answer the requests whose time is over, and try those again whose queue is free now."""
+        now_ms = self._state.clock()
+        for held in self.holds.to_try(now_ms):
+            held.retry_ms = 0
+            self._try(held)
+        if self._state.store.visibility is not None and now_ms >= self._next_look_ms:
+            # Messages that become visible do not arrive once more.
+            self._next_look_ms = now_ms + LOOK_MS
+            for held in self.notices:
+                self._notify(held)
+            for held in self.holds:
+                if self._has_message(held.request):
+                    self._try(held)
+        for held in self.notices.late(now_ms):
+            self._answer(self.notices, held, _notified(held.request, has_message=False))
+        for held in self.holds.late(now_ms):
+            self._give_up(held)
+
+    def forget(self, peer: Peer) -> None:
+        """Drop the requests of a connection that ended."""
+        self.notices.drop_peer(peer)
+        self.holds.drop_peer(peer)
+
+    def answer_all(self) -> None:
+        """Answer every held request: the broker stops."""
+        for held in self.notices:
+            self._answer(self.notices, held, _notified(held.request, has_message=False))
+        for held in self.holds:
+            self._give_up(held)
+
+    def _notify(self, held: HeldPop) -> None:
+        if self._has_message(held.request):
+            self._answer(self.notices, held, _notified(held.request, has_message=True))
+
+    def _try(self, held: HeldPop) -> None:
+        request: PopRequest = held.request
+        answer = self._collect(request)
+        if answer.records:
+            self._answer(self.holds, held, self._found(request, answer))
+        elif answer.is_behind:
+            self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
+        else:
+            held.retry_ms = answer.free_ms
+
+    def _give_up(self, held: HeldPop) -> None:
+        request: PopRequest = held.request
+        answer = PopAnswer(self._state.clock(), revive_queue_of(request, self._outstanding))
+        self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
+
+    @staticmethod
+    def _answer(holds: PopHolds, held: HeldPop, response: RemotingCommand) -> None:
+        holds.release(held)
+        held.peer.send(response)
+
+
+def _notified(request: PopRequest, *, has_message: bool, full: bool = False) -> RemotingCommand:
+    fields = {"hasMsg": str(has_message).lower(), "pollingFull": str(full).lower()}
+    return request.command.reply(ext_fields=fields)

@@ -1,0 +1,176 @@
+"""The revive topic: checkpoints and acks as messages, so that neither a kill nor another broker forgets what is out.
+
+    pop                     ck   → revive queue                    ┐
+    ack                     ack  → the same queue, behind its ck   ├ replayed at start, from the revive group's offset
+    message comes again     ack  → likewise, once its copy is in   ┘
+
+RocketMQ sends these records through its timer, so that it meets a checkpoint when it is due. Here they go straight to the
+revive queue: the ledger in memory knows the times, and records in their true order make a restart exact. Their
+TIMER_DELIVER_MS is the time of writing, which a RocketMQ that takes the store over uses as its clock: it revives what is due,
+nothing early. Records of a store taken over from it arrive here whenever its timer delivers them.
+
+Source: spec broker §6.7.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from broker_core.engine.processors.pop import checkpoint as codec
+from broker_core.engine.processors.pop.checkpoint import AckRecord, Checkpoint, CheckpointKey
+from broker_core.engine.processors.pop.handle import revive_topic
+from broker_core.engine.processors.pop.ledger import Ledger
+from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import CodecError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.record import decode_record
+
+logger = logging.getLogger(__name__)
+
+REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
+
+TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
+TIMER_ENQUEUE_MS = "TIMER_ENQUEUE_MS"
+
+ACK_WAIT_MS = 3_000
+"""A checkpoint that a timer delivered is acted on so long after it came: its acks are delivered up to 2 s behind it."""
+
+EARLY_ACK_MS = 24 * 3_600_000
+"""For how long an ack without its checkpoint is kept."""
+
+REWRITE_BEHIND = 20_000
+"""A checkpoint that so many records came after is written again at the end, so that a start need not read all of them."""
+
+_READ_COUNT = 32
+_REWRITE_COUNT = 256
+
+
+class ReviveLog:
+    """Writes checkpoints and acks, and reads them back into the ledger."""
+
+    def __init__(self, state: BrokerState, ledger: Ledger) -> None:
+        self._state = state
+        self._store = state.store
+        self._ledger = ledger
+        self.topic = revive_topic(state.config.cluster_name)
+        self._next: dict[int, int] = {}
+        self._rotation = 0
+
+    @property
+    def queue_count(self) -> int:
+        """Queues of the revive topic."""
+        return max(self._state.config.revive_queue_count, 1)
+
+    def next_queue(self) -> int:
+        """The revive queue of the next pop, in turn."""
+        queue = self._rotation % self.queue_count
+        self._rotation += 1
+        return queue
+
+    # ---- writing ----
+
+    def write_checkpoint(self, checkpoint: Checkpoint) -> bool:
+        """Write a checkpoint; False when the store takes no message now."""
+        body = codec.encode_checkpoint(checkpoint, self._state.config.broker_name)
+        unique = codec.checkpoint_unique_key(checkpoint.key, self._state.config.broker_name)
+        result = self._put(checkpoint.revive_queue, codec.CHECKPOINT_TAG, unique, body)
+        if result.status is not PutStatus.PUT_OK:
+            return False
+        self._ledger.written(checkpoint, result.queue_offset, result.physical_offset + result.wrote_bytes)
+        return True
+
+    def write_ack(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int) -> int | None:
+        """Write that messages are done with; returns the log's end behind the record, None when the store takes none."""
+        ack = AckRecord(key, offsets)
+        name = self._state.config.broker_name
+        tag = codec.ACK_TAG if len(offsets) == 1 else codec.BATCH_ACK_TAG
+        result = self._put(revive_queue, tag, codec.ack_unique_key(ack, name), codec.encode_ack(ack, name))
+        if result.status is not PutStatus.PUT_OK:
+            return None
+        return result.physical_offset + result.wrote_bytes
+
+    def _put(self, revive_queue: int, tag: str, unique_key: str, body: bytes) -> PutResult:
+        now_ms = self._state.clock()
+        properties = {props.TAGS: tag, props.UNIQUE_KEY: unique_key, TIMER_DELIVER_MS: str(now_ms)}
+        host = self._state.store_host
+        encoded = props.encode_properties(properties)
+        result = self._store.put(MessageToStore(self.topic, revive_queue, 0, 0, now_ms, host, host, 0, 0, body, encoded))
+        if result.status is PutStatus.PUT_OK and self._next.get(revive_queue) == result.queue_offset:
+            self._next[revive_queue] += 1
+        return result
+
+    # ---- reading ----
+
+    def load(self) -> None:
+        """Read everything from the revive group's offsets on, at start."""
+        for queue in range(self.queue_count):
+            committed = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
+            self._next[queue] = max(committed, self._store.min_offset(self.topic, queue), 0)
+        self.poll()
+        if len(self._ledger):
+            logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
+
+    def poll(self) -> None:
+        """Read what others wrote: at start what was there, later what a timer delivered."""
+        for queue, offset in self._next.items():
+            if offset < self._store.max_offset(self.topic, queue):
+                self._read(queue)
+
+    def _read(self, queue: int) -> None:
+        while True:
+            result = self._store.get_messages(self.topic, queue, self._next[queue], _READ_COUNT)
+            for record in result.records:
+                self._take(queue, decode_record(record))
+            if result.next_offset <= self._next[queue]:
+                return
+            self._next[queue] = result.next_offset
+
+    def _take(self, queue: int, message: StoredMessage) -> None:
+        tag = message.properties.get(props.TAGS)
+        try:
+            if tag == codec.CHECKPOINT_TAG:
+                self._take_checkpoint(queue, message)
+            elif tag in (codec.ACK_TAG, codec.BATCH_ACK_TAG):
+                self._take_ack(codec.decode_ack(message.body, batch=tag == codec.BATCH_ACK_TAG), message)
+        except CodecError as error:
+            place = f"{self.topic} queue {queue} offset {message.queue_offset}"
+            logger.warning("the record at %s is left out: %s", place, error.message)
+
+    def _take_checkpoint(self, queue: int, message: StoredMessage) -> None:
+        found = codec.decode_checkpoint(message.body, revive_queue=queue, log_offset=message.queue_offset)
+        end = message.physical_offset + message.store_size
+        known = self._ledger.get(found.key)
+        if known is not None:
+            # Written again, with the acks so far.
+            known.acked |= found.acked
+            self._ledger.written(known, message.queue_offset, end)
+            return
+        if TIMER_ENQUEUE_MS in message.properties:
+            found.due_ms = max(found.due_ms, message.store_timestamp_ms + ACK_WAIT_MS)
+        self._ledger.add(found, self._state.clock())
+
+    def _take_ack(self, ack: AckRecord, message: StoredMessage) -> None:
+        known = self._ledger.get(ack.key)
+        if known is None:
+            self._ledger.ack_early(ack.key, frozenset(ack.offsets), message.store_timestamp_ms + EARLY_ACK_MS)
+            return
+        for offset in ack.offsets:
+            known.mark(offset)
+        if known.is_done:
+            self._ledger.finish(known, message.physical_offset + message.store_size)
+
+    # ---- progress ----
+
+    def commit_fronts(self) -> None:
+        """Let the revive group's offsets follow the first checkpoint of each queue that a start must read again."""
+        self._ledger.synced(self._store.flushed_offset)
+        for queue, next_offset in self._next.items():
+            front = self._ledger.front(queue)
+            offset = next_offset if front is None else front
+            if offset > max(self._state.offsets.get(REVIVE_GROUP, self.topic, queue), 0):
+                self._state.offsets.commit(REVIVE_GROUP, self.topic, queue, offset)
+            if front is not None and next_offset - front > REWRITE_BEHIND:
+                for checkpoint in self._ledger.behind(queue, next_offset - REWRITE_BEHIND, _REWRITE_COUNT):
+                    self.write_checkpoint(checkpoint)

@@ -1,0 +1,138 @@
+"""Brings messages again that were handed out and not acked in time: to the retry topic, or to the dead letters.
+
+RocketMQ's broker repeats them for ever and leaves the end to the client; here a message that was repeated as often as its group
+allows (``retryMaxTimes``) becomes a dead letter, as one that a pull consumer sends back does.
+
+Source: spec broker §6.7 (revive), §8.1.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from broker_core.engine.processors.pop.checkpoint import Checkpoint
+from broker_core.engine.processors.pop.outstanding import Outstanding
+from broker_core.engine.processors.pop.queue_reader import FIRST_POP_TIME
+from broker_core.engine.store.results import PutStatus
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import RequestRefusedError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
+
+logger = logging.getLogger(__name__)
+
+RUN_MESSAGES_MAX = 500
+"""Messages brought back in one run, so that the broker's loop is never held up for long; the next run goes on."""
+
+TRY_AGAIN_MS = 1_000
+"""Pause after the store did not take a message."""
+
+
+class Reviver:
+    """Deals with checkpoints whose time is over."""
+
+    def __init__(self, state: BrokerState, outstanding: Outstanding) -> None:
+        self._state = state
+        self._store = state.store
+        self._outstanding = outstanding
+
+    def run(self) -> int:
+        """Deal with what is due; returns how many messages came again."""
+        now_ms = self._state.clock()
+        revived = 0
+        while revived < RUN_MESSAGES_MAX:
+            checkpoint = self._outstanding.ledger.due(now_ms)
+            if checkpoint is None:
+                break
+            revived += self._revive(checkpoint, now_ms)
+        return revived
+
+    def _revive(self, checkpoint: Checkpoint, now_ms: int) -> int:
+        key = checkpoint.key
+        if key.topic not in self._state.topics or self._state.groups.get(key.group) is None:
+            self._outstanding.drop(checkpoint)
+            return 0
+        settled = []
+        revived = 0
+        for offset in checkpoint.pending():
+            message = self._read(checkpoint, offset)
+            if message is not None:
+                if not self._put_again(checkpoint, message):
+                    break
+                revived += 1
+            settled.append(offset)
+        try:
+            if settled:
+                self._outstanding.settle(checkpoint, tuple(settled))
+        except RequestRefusedError as error:
+            # The copies are in; should the broker be killed before this succeeds, they come once more.
+            logger.warning("messages that came again are not noted yet: %s", error.message)
+            for offset in settled:
+                checkpoint.mark(offset)
+            if checkpoint.is_done:
+                self._outstanding.drop(checkpoint)
+                return revived
+        if not checkpoint.is_done:
+            self._outstanding.ledger.schedule(checkpoint, now_ms + TRY_AGAIN_MS)
+        return revived
+
+    def _read(self, checkpoint: Checkpoint, offset: int) -> StoredMessage | None:
+        """The message, None when it is there no more: expired, or its topic was deleted and made anew."""
+        key = checkpoint.key
+        for record in self._store.get_messages(key.topic, key.queue_id, offset, 1).records:
+            message = decode_record(record)
+            if message.queue_offset == offset and message.store_timestamp_ms <= key.pop_time_ms:
+                return message
+        return None
+
+    def _put_again(self, checkpoint: Checkpoint, message: StoredMessage) -> bool:
+        key = checkpoint.key
+        group = self._state.groups.get(key.group)
+        limit = 0 if group is None else group.retry_times_max
+        dead = message.reconsume_times >= limit
+        topic = DLQ_PREFIX + key.group if dead else self._retry_topic(key.group, key.topic)
+        self._state.topics.ensure(topic, queues=1)
+        if not dead and self._state.offsets.get(key.group, topic, 0) < 0:
+            self._state.offsets.commit(key.group, topic, 0, 0)
+        properties = {**message.properties}
+        properties.setdefault(FIRST_POP_TIME, str(key.pop_time_ms))
+        if dead:
+            properties.setdefault(props.RETRY_TOPIC, _original_topic(key.group, key.topic))
+            properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))
+        result = self._store.put(
+            MessageToStore(
+                topic=topic,
+                queue_id=0,
+                flag=message.flag,
+                sys_flag=message.sys_flag,
+                born_timestamp_ms=message.born_timestamp_ms,
+                born_host=message.born_host,
+                store_host=self._state.store_host,
+                reconsume_times=message.reconsume_times + 1,
+                prepared_transaction_offset=0,
+                body=message.body,
+                properties=props.encode_properties(properties),
+            )
+        )
+        if result.status is not PutStatus.PUT_OK:
+            text = "message %s of topic %s does not come again yet: %s %s"
+            logger.warning(text, message.queue_offset, key.topic, result.status.value, self._store.write_refusal)
+            return False
+        self._state.counters.put(topic, 1, result.wrote_bytes)
+        self._state.counters.consume_failed(key.group)
+        return True
+
+    def _retry_topic(self, group: str, topic: str) -> str:
+        if topic.startswith(RETRY_PREFIX):
+            return topic
+        flag = FLAG_RETRY_V2 if self._state.config.pop_retry_topic_v2 else FLAG_RETRY_V1
+        return pop_retry_topic(group, topic, flag=flag)
+
+
+def _original_topic(group: str, topic: str) -> str:
+    """The topic that a message was sent to, from the one in which it lies."""
+    return topic[len(RETRY_PREFIX) + len(group) + 1 :] if topic.startswith(RETRY_PREFIX) else topic

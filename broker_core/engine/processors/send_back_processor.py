@@ -1,0 +1,165 @@
+"""Messages that a consumer gives back: CONSUMER_SEND_MSG_BACK (Source: spec broker §8.1, remoting §2.2.2).
+
+retries left    a full copy to %RETRY%group, by way of a delay level
+none left       a full copy to %DLQ%group, at once
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
+from broker_core.engine.processors.durable_answers import DurableAnswers
+from broker_core.engine.processors.put_rewrites import Draft, PutRewrites
+from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.engine.tables.group_table import GroupConfig
+from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import RequestRefusedError
+from broker_core.protocol import names
+from broker_core.protocol.codes import VERSION_MAX_RECONSUME_TIMES, ResponseCode
+from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.record import decode_record
+
+FIRST_RETRY_LEVEL = 3
+UNIT_SUBSCRIPTION = 2
+"""topicSysFlag of a retry topic whose group consumes in unit mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SendBack:
+    """What the consumer says."""
+
+    group: str
+    offset: int
+    delay_level: int
+    reconsume_times_max: int
+
+    def is_last(self, message: StoredMessage) -> bool:
+        """Whether the message has no retry left, or is wanted dead."""
+        return self.delay_level < 0 or message.reconsume_times >= self.reconsume_times_max
+
+
+class SendBackProcessor:
+    """Serves CONSUMER_SEND_MSG_BACK.
+
+    Args:
+        state: What processors share.
+        durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
+        rewrites: Sends retries to the queues of their delay levels.
+        choose: Picks a number below its argument: the retry queue.
+    """
+
+    def __init__(
+        self,
+        state: BrokerState,
+        durable: DurableAnswers | None,
+        rewrites: PutRewrites,
+        *,
+        choose: Callable[[int], int] = random.randrange,
+    ) -> None:
+        self._state = state
+        self._durable = durable
+        self._rewrites = rewrites
+        self._choose = choose
+
+    def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Take a message back: have it come again later, or bury it."""
+        fields = command.ext_fields
+        group = text_field(fields, "group")
+        config = self._state.groups.find(group)
+        if config is None:
+            remark = f"subscription group not exist, {group} See {names.FAQ_URL} for further details."
+            raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
+        if not self._state.config.permission & PERM_WRITE:
+            remark = f"the broker[{self._state.config.advertised_host}] sending message is forbidden"
+            raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
+        if config.retry_queues <= 0:
+            self._state.counters.consume_failed(group)
+            return command.reply()
+        retry_topic = self._retry_topic(config, unit_mode=bool_field(fields, "unitMode"))
+        given = fields.get("maxReconsumeTimes") and command.version >= VERSION_MAX_RECONSUME_TIMES
+        limit = int_field(fields, "maxReconsumeTimes") if given else config.retry_times_max
+        request = _SendBack(group, long_field(fields, "offset"), int_field(fields, "delayLevel", 0), limit)
+        message = self._message_at(request.offset)
+        draft = self._dead_letter(request, message) if request.is_last(message) else self._retry(request, message, retry_topic)
+        return self._store(peer, command, draft, message, group)
+
+    def _retry_topic(self, config: GroupConfig, *, unit_mode: bool) -> TopicConfig:
+        sys_flag = UNIT_SUBSCRIPTION if unit_mode else 0
+        topic = self._state.topics.ensure(names.retry_topic(config.name), queues=config.retry_queues, sys_flag=sys_flag)
+        if not topic.writable:
+            remark = f"the topic[{topic.name}] sending message is forbidden"
+            raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
+        return topic
+
+    def _message_at(self, offset: int) -> StoredMessage:
+        record = self._state.store.record_at(offset) if offset >= 0 else None
+        if record is None:
+            raise RequestRefusedError(f"look message by offset failed, {offset}", code=ResponseCode.SYSTEM_ERROR)
+        return decode_record(record)
+
+    def _retry(self, request: _SendBack, message: StoredMessage, topic: TopicConfig) -> Draft:
+        level = request.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
+        properties = _properties(message) | {props.DELAY: str(level)}
+        # A topic may have been changed to have no write queues; its first read queue is consumed all the same.
+        queue_id = self._choose(max(topic.write_queues, 1))
+        draft = Draft(topic=topic.name, queue_id=queue_id, properties=properties, sys_flag=message.sys_flag)
+        return self._rewrites.schedule(draft)
+
+    def _dead_letter(self, request: _SendBack, message: StoredMessage) -> Draft:
+        topic = self._state.topics.ensure(names.DLQ_PREFIX + request.group, queues=1)
+        return Draft(topic=topic.name, queue_id=0, properties=_properties(message), sys_flag=message.sys_flag)
+
+    def _store(
+        self, peer: Peer, command: RemotingCommand, draft: Draft, message: StoredMessage, group: str
+    ) -> RemotingCommand | None:
+        result = self._state.store.put(_copy(message, draft))
+        if result.status is not PutStatus.PUT_OK:
+            return command.reply(ResponseCode.SYSTEM_ERROR, f"{result.status.value} {self._state.store.write_refusal}".rstrip())
+        self._state.counters.put(draft.topic, 1, result.wrote_bytes)
+        self._state.counters.consume_failed(group, draft.properties.get(props.RETRY_TOPIC, message.topic))
+        if self._durable is None:
+            return command.reply()
+        self._answer_later(peer, command, result, self._durable)
+        return None
+
+    def _answer_later(self, peer: Peer, command: RemotingCommand, result: PutResult, durable: DurableAnswers) -> None:
+        def answer(is_durable: bool) -> None:
+            if is_durable:
+                peer.send(command.reply())
+            else:
+                peer.send(command.reply(ResponseCode.SYSTEM_ERROR, PutStatus.FLUSH_DISK_TIMEOUT.value))
+
+        durable.wait(result.physical_offset + result.wrote_bytes, answer)
+
+
+def _properties(message: StoredMessage) -> dict[str, str]:
+    """Properties of the copy: where and as what the message was first is kept over all its retries."""
+    properties = dict(message.properties)
+    properties.setdefault(props.RETRY_TOPIC, message.topic)
+    properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))
+    properties.pop(props.DELAY, None)
+    return properties
+
+
+def _copy(message: StoredMessage, draft: Draft) -> MessageToStore:
+    return MessageToStore(
+        topic=draft.topic,
+        queue_id=draft.queue_id,
+        flag=message.flag,
+        sys_flag=draft.sys_flag,
+        born_timestamp_ms=message.born_timestamp_ms,
+        born_host=message.born_host,
+        store_host=message.store_host,
+        reconsume_times=message.reconsume_times + 1,
+        prepared_transaction_offset=0,
+        body=message.body,
+        properties=props.encode_properties(draft.properties),
+    )

@@ -1,0 +1,406 @@
+"""What a person sees of the delay levels, and does to the messages that wait in them.
+
+Figures and actions belong to the loop's thread; pages of messages are read on any thread. An action is recorded first, then
+checked against what still waits at that moment, carried out, and on disk when it is answered: a crash undoes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
+from broker_core.engine.schedule.delayed_message import delayed_again, real_place
+from broker_core.engine.schedule.lateness import LatenessCounts
+from broker_core.engine.schedule.level_queue import LevelQueue
+from broker_core.engine.schedule.overrides import DONE, ENTRIES_MAX, Override, Overrides
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC, DelayLevels
+from broker_core.engine.store.results import PutResult, PutStatus, QueueUnit
+from broker_core.errors import RecordError, StoreError, UsageError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.record import decode_record
+
+PAGE_MESSAGES_MAX = 1_000
+ACTION_MESSAGES_MAX = 1_000
+UNITS_LOOKED_AT_MAX = 20_000
+_UNITS_READ = 256
+
+
+class ConsoleStore(DeliveryStore, Protocol):
+    """What the console needs of the store."""
+
+    delay_levels: DelayLevels
+
+
+class Saver(Protocol):
+    """Brings things to the disk."""
+
+    async def synced(self, physical_end: int) -> None: ...
+
+    async def save_overrides(self) -> None: ...
+
+
+class Journal(Protocol):
+    """Records actions, as `broker_core.engine.tables.action_journal.ActionJournal` does."""
+
+    async def record(self, action: str, subject: str, **details: int | list[int]) -> None: ...
+
+
+class LevelFigures(NamedTuple):
+    """One delay level at one moment. Times in ms since the epoch, -1 none; lateness NaN when nothing was delivered.
+
+    Attributes:
+        pending: Messages that wait, without those that are passed over.
+        next_due_ms: When the next message is due, also when that is past.
+        overdue_ms: How long the oldest message that is due has been waiting for its delivery; 0 when none has.
+        delivered, skipped: Since the start.
+        late_p50_ms, late_p99_ms: Of the last minute.
+    """
+
+    level: int
+    delay_ms: int
+    pending: int
+    next_due_ms: int
+    overdue_ms: int
+    delivered: int
+    skipped: int
+    late_p50_ms: float
+    late_p99_ms: float
+
+
+class DelayedHead(NamedTuple):
+    """What a list shows of a waiting message; ``topic`` and ``queue_id`` are where it will be delivered."""
+
+    queue_offset: int
+    physical_offset: int
+    due_ms: int
+    store_ms: int
+    topic: str
+    queue_id: int
+    tag: str
+    keys: str
+    unique_key: str
+    body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedPage:
+    """Waiting messages of a level in the order of its queue; ``next_offset`` goes on, and is ``max_offset`` at the end."""
+
+    heads: list[DelayedHead]
+    next_offset: int
+    max_offset: int
+    unreadable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A waiting message as a page named it; both must still fit."""
+
+    queue_offset: int
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """How an action ended.
+
+    Attributes:
+        done: Messages it was done to.
+        gone: Queue offsets of messages that no longer waited.
+    """
+
+    done: int
+    gone: list[int]
+
+
+class DelayConsole:
+    """Figures, pages and actions.
+
+    Args:
+        store: The broker's store.
+        delivery: The pump.
+        overrides: What people changed.
+        saver: Brings overrides to the disk.
+        journal: Records actions.
+        clock: Time in ms since the epoch.
+        timer_ms: A clock that nobody sets.
+    """
+
+    def __init__(
+        self,
+        store: ConsoleStore,
+        delivery: DelayDelivery,
+        overrides: Overrides,
+        saver: Saver,
+        journal: Journal,
+        *,
+        clock: Callable[[], int],
+        timer_ms: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._delivery = delivery
+        self._overrides = overrides
+        self._saver = saver
+        self._journal = journal
+        self._clock = clock
+        self._timer_ms = timer_ms
+
+    # ---- looking ----
+
+    def figures(self) -> list[LevelFigures]:
+        """One row a level, in their order; cheap enough for ten times a second."""
+        now_ms, now_s = self._clock(), int(self._timer_ms() / 1000)
+        return [self._figures_of(level, now_ms, now_s) for level in self._delivery.levels.values()]
+
+    def lateness(self) -> LatenessCounts:
+        """How late the deliveries of the last hour were, of all levels together."""
+        return self._delivery.late_hour.counts(int(self._timer_ms() / 1000))
+
+    def _figures_of(self, level: LevelQueue, now_ms: int, now_s: int) -> LevelFigures:
+        pending = max(level.max_offset - level.offset - self._overrides.done_count(level.level), 0)
+        late = level.lateness.figures(now_s)
+        due_ms = self._next_due_ms(level) if pending else -1
+        return LevelFigures(
+            level=level.level,
+            delay_ms=level.delay_ms,
+            pending=pending,
+            next_due_ms=due_ms,
+            overdue_ms=max(now_ms - due_ms, 0) if due_ms >= 0 else 0,
+            delivered=level.delivered,
+            skipped=level.skipped,
+            late_p50_ms=late.p50_ms,
+            late_p99_ms=late.p99_ms,
+        )
+
+    def _next_due_ms(self, level: LevelQueue) -> int:
+        moved = self._overrides.next_due()
+        times = [] if level.due_ms is None else [level.due_ms]
+        if moved is not None and level.level == self._overrides.level_of(moved[1]):
+            times.append(moved[0])
+        return min(times, default=-1)
+
+    def page_reader(self, number: int, start_offset: int, count: int) -> Callable[[], DelayedPage]:
+        """A function that reads a page of waiting messages, to be called on any thread.
+
+        Args:
+            number: Delay level.
+            start_offset: Where to begin; what lies before the first waiting message begins there.
+            count: Messages at most.
+
+        Raises:
+            UsageError: There is no such level, or the page is too large.
+        """
+        level = self._level(number)
+        if not 1 <= count <= PAGE_MESSAGES_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {count}")
+        overrides = self._overrides.of_level(number)
+        start = max(start_offset, level.offset)
+        return lambda: _read_page(self._store, level, overrides, start, count)
+
+    def _level(self, number: int) -> LevelQueue:
+        level = self._delivery.levels.get(number)
+        if level is None:
+            raise UsageError(f"there is no delay level {number}; this broker has {', '.join(map(str, self._delivery.levels))}")
+        return level
+
+    # ---- acting ----
+
+    async def deliver_now(self, number: int, places: Sequence[Place]) -> Acted:
+        """Deliver waiting messages at once.
+
+        Raises:
+            UsageError: No such level, or too many messages.
+            StoreError: The store does not take them; says how many it took.
+        """
+        level = await self._begin("delay.deliver", number, places)
+        done, gone = 0, []
+        for place in places:
+            if self._waiting(level, place) is None:
+                gone.append(place.queue_offset)
+                continue
+            result = self._delivery.put_copy(place.physical_offset)
+            if result is None:
+                gone.append(place.queue_offset)
+                continue
+            if result.status is not PutStatus.PUT_OK:
+                await self._fail("delay.deliver", level, places, self._refusal(result, done, len(places)))
+            level.delivered += 1
+            self._pass_over(level, place, result)
+            done += 1
+        await self._finish()
+        return Acted(done, gone)
+
+    async def cancel(self, number: int, places: Sequence[Place]) -> Acted:
+        """Have waiting messages never delivered; they stay in the log.
+
+        Raises:
+            UsageError: No such level, or too many messages.
+            StoreError: The decision cannot be written to the disk.
+        """
+        level = await self._begin("delay.cancel", number, places)
+        gone = []
+        for place in places:
+            if self._waiting(level, place) is None:
+                gone.append(place.queue_offset)
+            else:
+                self._overrides.set_done(place.physical_offset, Override(level.level, place.queue_offset, DONE))
+        await self._finish()
+        return Acted(len(places) - len(gone), gone)
+
+    async def move(self, number: int, places: Sequence[Place], due_ms: int) -> Acted:
+        """Have waiting messages delivered at another time; one that is past is now.
+
+        Raises:
+            UsageError: No such level, too many messages, or a time later than the longest level from now.
+            StoreError: The store does not take them, or the decision cannot be written to the disk.
+        """
+        now_ms = self._clock()
+        if due_ms <= now_ms:
+            return await self.deliver_now(number, places)
+        self._level_for(due_ms - now_ms)
+        level = await self._begin("delay.move", number, places, due_ms=due_ms)
+        done, gone = 0, []
+        for place in places:
+            unit = self._waiting(level, place)
+            if unit is None:
+                gone.append(place.queue_offset)
+            elif due_ms <= level.written_due_ms(unit):
+                self._overrides.set_due(place.physical_offset, Override(level.level, place.queue_offset, due_ms))
+                done += 1
+            else:
+                result = self._wait_anew(level, place, unit, due_ms)
+                if result.status is not PutStatus.PUT_OK:
+                    await self._fail("delay.move", level, places, self._refusal(result, done, len(places)))
+                done += 1
+        await self._finish()
+        return Acted(done, gone)
+
+    async def _begin(self, action: str, number: int, places: Sequence[Place], **details: int) -> LevelQueue:
+        level = self._level(number)
+        if not 1 <= len(places) <= ACTION_MESSAGES_MAX:
+            raise UsageError(f"an action takes 1 to {ACTION_MESSAGES_MAX} messages, not {len(places)}")
+        if len(self._overrides) + len(places) > ENTRIES_MAX:
+            raise UsageError(
+                f"{len(self._overrides):,} waiting messages were changed already; more than {ENTRIES_MAX:,} is too many"
+            )
+        offsets = [place.physical_offset for place in places]
+        await self._journal.record(action, f"level {number}", physicalOffsets=offsets, **details)
+        return level
+
+    async def _finish(self) -> None:
+        self._delivery.overrides_changed = True
+        self._delivery.wake()
+        await self._saver.synced(self._delivery.copy_end)
+        await self._saver.save_overrides()
+
+    async def _fail(self, action: str, level: LevelQueue, places: Sequence[Place], why: str) -> None:
+        await self._finish()
+        await self._journal.record(f"{action}.failed", f"level {level.level}", asked=len(places))
+        raise StoreError(why)
+
+    def _refusal(self, result: PutResult, done: int, asked: int) -> str:
+        why = self._store.write_refusal or result.status.value
+        return f"{done} of {asked} messages are done; the store does not take the next one ({why})"
+
+    def _waiting(self, level: LevelQueue, place: Place) -> QueueUnit | None:
+        """The unit of a message that still waits where it was seen."""
+        if place.queue_offset < level.offset or self._overrides.is_done(place.physical_offset):
+            return None
+        units = self._store.queue_units(SCHEDULE_TOPIC, level.queue_id, place.queue_offset, 1)
+        return units[0] if units and units[0].physical_offset == place.physical_offset else None
+
+    def _pass_over(self, level: LevelQueue, place: Place, copy: PutResult) -> None:
+        unit = self._waiting(level, place)
+        was_due_ms = 0 if unit is None else level.written_due_ms(unit)
+        end = copy.physical_offset + copy.wrote_bytes
+        override = Override(level.level, place.queue_offset, DONE, copy_end=end, was_due_ms=was_due_ms)
+        self._overrides.set_done(place.physical_offset, override)
+
+    def _level_for(self, wait_ms: int) -> int:
+        """The shortest level that is long enough."""
+        delays = self._store.delay_levels.delays_ms
+        long_enough = [(delay_ms, number) for number, delay_ms in enumerate(delays, 1) if delay_ms >= wait_ms]
+        if not long_enough:
+            raise UsageError(
+                f"a delayed message can be moved at most {max(delays) // 1000:,} s ahead, the longest delay level, "
+                f"not {wait_ms // 1000:,} s"
+            )
+        return min(long_enough)[1]
+
+    def _wait_anew(self, level: LevelQueue, place: Place, unit: QueueUnit, due_ms: int) -> PutResult:
+        record = self._store.record_at(unit.physical_offset)
+        if record is None:
+            return PutResult(PutStatus.MESSAGE_ILLEGAL)
+        number = self._level_for(max(due_ms - self._clock(), 0))
+        message: MessageToStore = delayed_again(decode_record(record), number)
+        result = self._store.put(message)
+        if result.status is PutStatus.PUT_OK:
+            self._delivery.copy_end = max(self._delivery.copy_end, result.physical_offset + result.wrote_bytes)
+            self._overrides.set_due(result.physical_offset, Override(number, result.queue_offset, due_ms))
+            self._pass_over(level, place, result)
+        return result
+
+
+def _read_page(
+    store: DeliveryStore, level: LevelQueue, overrides: Mapping[int, Override], start: int, count: int
+) -> DelayedPage:
+    heads: list[DelayedHead] = []
+    offset, unreadable = max(start, store.min_offset(SCHEDULE_TOPIC, level.queue_id)), 0
+    high = store.max_offset(SCHEDULE_TOPIC, level.queue_id)
+    end = min(high, offset + UNITS_LOOKED_AT_MAX)
+    while offset < end and len(heads) < count:
+        units = store.queue_units(SCHEDULE_TOPIC, level.queue_id, offset, min(_UNITS_READ, count - len(heads), end - offset))
+        if not units:
+            unreadable += end - offset
+            offset = end
+            break
+        for unit in units:
+            override = overrides.get(unit.physical_offset)
+            if override is None or override.due_ms != DONE:
+                due_ms = level.written_due_ms(unit) if override is None else override.due_ms
+                head = _head(store, unit, offset, due_ms)
+                unreadable += head is None
+                heads += [] if head is None else [head]
+            offset += 1
+    return DelayedPage(heads, min(offset, high), high, unreadable)
+
+
+def _head(store: DeliveryStore, unit: QueueUnit, queue_offset: int, due_ms: int) -> DelayedHead | None:
+    record = store.record_at(unit.physical_offset)
+    if record is None:
+        return None
+    try:
+        return delayed_head(decode_record(record), queue_offset, due_ms)
+    except RecordError:
+        # Counted as unreadable: a list with a hole is of more use than none.
+        return None
+
+
+def delayed_head(message: StoredMessage, queue_offset: int, due_ms: int) -> DelayedHead:
+    """What a list shows of a message that waits.
+
+    Args:
+        message: As it lies in the schedule topic.
+        queue_offset: The offset to show.
+        due_ms: When it is due, ms since the epoch.
+
+    Raises:
+        RecordError: It does not say where it belongs.
+    """
+    topic, queue_id = real_place(message.properties_bytes, message.physical_offset)
+    found = message.properties
+    return DelayedHead(
+        queue_offset=queue_offset,
+        physical_offset=message.physical_offset,
+        due_ms=due_ms,
+        store_ms=message.store_timestamp_ms,
+        topic=topic,
+        queue_id=queue_id,
+        tag=found.get(props.TAGS, ""),
+        keys=found.get(props.KEYS, ""),
+        unique_key=found.get(props.UNIQUE_KEY, ""),
+        body_bytes=len(message.body),
+    )

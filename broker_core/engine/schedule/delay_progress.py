@@ -1,0 +1,62 @@
+"""How far each delay level has been delivered: the table behind ``delayOffset.json``.
+
+    {"dataVersion":{…},"offsetTable":{"1":10,"3":9}}        level → next offset of queue level-1 of SCHEDULE_TOPIC_XXXX
+
+``dataVersion`` is there where a 5.x broker wrote the file before. Pure state; writes no file.
+
+Source: spec broker §3.5, store §7.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.errors import CodecError
+
+PROGRESS_FILE = "delayOffset.json"
+
+
+class DelayProgress:
+    """Level → next queue offset to deliver.
+
+    Attributes:
+        offsets: As reached now.
+        saved: As it may be written: the copies of everything before are on disk.
+    """
+
+    def __init__(self) -> None:
+        self.offsets: dict[int, int] = {}
+        self.saved: dict[int, int] = {}
+        self._version: DataVersion | None = None
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``delayOffset.json``.
+
+        Raises:
+            CodecError: A level or an offset is not a number.
+        """
+        table = value.get("offsetTable")
+        try:
+            self.offsets = {int(level): int(offset) for level, offset in (table or {}).items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise CodecError(
+                f"{PROGRESS_FILE} holds no numbers ({str(table)[:200]}); repair it, or move it away: all is delivered again"
+            ) from error
+        self.saved = dict(self.offsets)
+        if "dataVersion" in value:
+            self._version = DataVersion.from_json(value["dataVersion"])
+
+    def save(self, offsets: Mapping[int, int], now_ms: int) -> None:
+        """Take note that the copies of everything before ``offsets`` are on disk."""
+        self.saved = dict(offsets)
+        if self._version is not None:
+            self._version = self._version.next(now_ms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``delayOffset.json``."""
+        value: dict[str, Any] = {"offsetTable": {str(level): self.saved[level] for level in sorted(self.saved)}}
+        if self._version is not None:
+            value["dataVersion"] = {**self._version.to_json(), "stateVersion": self._version.state_version}
+        return value

@@ -1,0 +1,274 @@
+"""The delay levels of a broker: starts and stops delivery, keeps progress and overrides in files.
+
+    every flushDelayOffsetInterval    log synced up to the last copy → delayOffset.json → orbitDelay.json
+    stop                              delivery ends → log synced → both files
+
+In this order a crash, also one of the machine, can repeat deliveries but lose none.
+
+Source: spec broker §3.3, §3.5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+from broker_core.config import StoreConfig
+from broker_core.engine.schedule.delay_console import DelayConsole, Journal
+from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
+from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, DelayProgress
+from broker_core.engine.schedule.level_queue import LevelQueue
+from broker_core.engine.schedule.overrides import OVERRIDES_FILE, Override, Overrides
+from broker_core.engine.schedule.timers import Alarm, Timers
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC, DelayLevels
+from broker_core.engine.store.results import Arrival
+from broker_core.errors import StoreError
+from broker_core.protocol.message.record import read_head
+
+TICK_MS = 1_000
+CLOCK_STEP_MS = 20
+"""A wall clock that differs by more from the timers' clock than a second before was set."""
+
+logger = logging.getLogger(__name__)
+
+
+class ScheduleStore(DeliveryStore, Protocol):
+    """What the service needs of `broker_core.engine.store.message_store.MessageStore`."""
+
+    config: StoreConfig
+    delay_levels: DelayLevels
+
+    def queues(self) -> list[tuple[str, int]]: ...
+
+    def add_arrival_listener(self, listener: Callable[[Arrival], None], topics: Collection[str] | None = None) -> None: ...
+
+    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
+
+    def flush(self) -> None: ...
+
+    @property
+    def flushed_offset(self) -> int: ...
+
+
+class Files(Protocol):
+    """The store's configuration files, as `broker_core.engine.tables.config_files.ConfigFiles` keeps them."""
+
+    def read(self, name: str) -> Mapping[str, Any]: ...
+
+    def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None: ...
+
+    def mark(self, name: str) -> None: ...
+
+    async def write(self, name: str) -> None: ...
+
+
+class DelayService:
+    """Delay levels. Belongs to the loop's thread.
+
+    Args:
+        store: The broker's store.
+        files: Its configuration files.
+        clock: Time in ms since the epoch.
+        timers: Alarms on the loop.
+        journal: Records what people do.
+        save_interval_ms: Time between two writes of the progress.
+        count: Called with topic and bytes of each delivery.
+
+    Attributes:
+        delivery: Delivers; its ``levels`` are known after `start`.
+        progress: How far each level is.
+        overrides: What people changed.
+        console: What people see and do.
+    """
+
+    def __init__(
+        self,
+        store: ScheduleStore,
+        files: Files,
+        journal: Journal,
+        *,
+        clock: Callable[[], int],
+        timers: Timers,
+        save_interval_ms: int,
+        count: Callable[[str, int], None] = lambda _topic, _size: None,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self._files = files
+        self._timers = timers
+        self._save_interval_ms = save_interval_ms
+        self.progress = DelayProgress()
+        self.overrides = Overrides()
+        self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count)
+        self.console = DelayConsole(store, self.delivery, self.overrides, self, journal, clock=clock, timer_ms=timers.now_ms)
+        self._alarm: Alarm | None = None
+        self._drift_ms = 0.0
+        self._saved_at_ms = 0.0
+        self._saving: asyncio.Task[None] | None = None
+
+    # ---- start and stop ----
+
+    def start(self) -> None:
+        """Load the files and begin to deliver: at once what is overdue.
+
+        Raises:
+            CorruptStoreError: A file and its backup cannot be read.
+            CodecError: A file does not hold what it should.
+        """
+        self._files.serve(PROGRESS_FILE, self.progress.to_json)
+        self._files.serve(OVERRIDES_FILE, lambda: self.overrides.to_json(self.store.flushed_offset))
+        self.load()
+        self.store.add_arrival_listener(self.delivery.arrived, (SCHEDULE_TOPIC,))
+        self._warn_of_long_levels()
+        self._drift_ms = self._drift()
+        self._saved_at_ms = self._timers.now_ms()
+        self._alarm = self._timers.after(TICK_MS, self._tick)
+        self.delivery.start()
+
+    def load(self) -> None:
+        """Load the files, and deliver nothing: enough for looking. Raises as `start` does."""
+        self.progress.load(self._files.read(PROGRESS_FILE))
+        self.delivery.levels.update(self._levels())
+        self.overrides.load(self._files.read(OVERRIDES_FILE), self._is_waiting)
+
+    async def stop(self) -> None:
+        """End delivery; the files are marked to be written, with all that was delivered on disk."""
+        self.delivery.stop()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        saving, self._saving = self._saving, None
+        if saving is not None:
+            saving.cancel()
+            await asyncio.gather(saving, return_exceptions=True)
+        if not self._is_changed():
+            return
+        try:
+            await asyncio.to_thread(self.store.flush)
+        except StoreError as error:
+            logger.warning("the progress of delayed messages stays as last written, some are delivered again: %s", error)
+            return
+        self.progress.save(self.offsets(), self.clock())
+        self._files.mark(PROGRESS_FILE)
+        if self.delivery.overrides_changed:
+            self._files.mark(OVERRIDES_FILE)
+
+    def _levels(self) -> dict[int, LevelQueue]:
+        """The levels of the table, and those that only an earlier, longer table had, while they have a queue."""
+        table = self.store.delay_levels
+        kept = [queue_id + 1 for topic, queue_id in self.store.queues() if topic == SCHEDULE_TOPIC]
+        beyond = sorted(level for level in kept if level > table.count)
+        if beyond:
+            logger.warning(
+                "messageDelayLevel has %d levels now, messages wait in the levels %s too; they are delivered when they are due",
+                table.count, ", ".join(map(str, beyond)),
+            )  # fmt: skip
+        return {number: self._level(number) for number in [*range(1, table.count + 1), *beyond]}
+
+    def _warn_of_long_levels(self) -> None:
+        longest_ms, kept_hours = max(self.store.delay_levels.delays_ms), self.store.config.file_reserved_hours
+        if longest_ms >= kept_hours * 3_600_000:
+            logger.warning(
+                "the longest delay level waits %d h, but records are kept for %d h (fileReservedTime): such messages may be "
+                "deleted before they are due",
+                longest_ms // 3_600_000, kept_hours,
+            )  # fmt: skip
+
+    def _level(self, number: int) -> LevelQueue:
+        low, high = self.store.min_offset(SCHEDULE_TOPIC, number - 1), self.store.max_offset(SCHEDULE_TOPIC, number - 1)
+        offset = self.progress.offsets.get(number)
+        if offset is None and high > low:
+            logger.info("%s says nothing of level %d; all %d messages kept are delivered", PROGRESS_FILE, number, high - low)
+        table = self.store.delay_levels
+        start = low if offset is None else offset
+        return LevelQueue(self.store, number, table.delay_ms(number), start, in_table=number <= table.count)
+
+    def _is_waiting(self, physical_offset: int, override: Override) -> bool:
+        """Whether the message of an override lies where it did, and is still ahead."""
+        level = self.delivery.levels.get(override.level)
+        record = self.store.record_at(physical_offset)
+        if level is None or record is None or override.queue_offset < level.offset:
+            return False
+        head = read_head(record, 0)
+        return (head.queue_id, head.queue_offset) == (level.queue_id, override.queue_offset)
+
+    # ---- progress ----
+
+    def offsets(self) -> dict[int, int]:
+        """Level → next offset, of all levels that ever had a message; what the file says of others is kept."""
+        reached = {number: level.offset for number, level in self.delivery.levels.items() if level.max_offset}
+        return self.progress.offsets | reached
+
+    def _is_changed(self) -> bool:
+        return self.delivery.overrides_changed or self.offsets() != self.progress.saved
+
+    def _tick(self) -> None:
+        self._alarm = self._timers.after(TICK_MS, self._tick)
+        drift_ms = self._drift()
+        if abs(drift_ms - self._drift_ms) > CLOCK_STEP_MS:
+            logger.info("the clock was set by %d ms; delayed messages are looked at again", drift_ms - self._drift_ms)
+            self.delivery.wake()
+        self._drift_ms = drift_ms
+        timer_ms = self._timers.now_ms()
+        if self._saving is None and timer_ms - self._saved_at_ms >= self._save_interval_ms:
+            self._saved_at_ms = timer_ms
+            if self._is_changed():
+                self._saving = asyncio.create_task(self._save_and_log(), name="delay progress")
+                self._saving.add_done_callback(self._saving_ended)
+
+    def _saving_ended(self, _task: asyncio.Task[None]) -> None:
+        self._saving = None
+
+    def _drift(self) -> float:
+        return self.clock() - self._timers.now_ms()
+
+    async def _save_and_log(self) -> None:
+        try:
+            await self.save()
+        except StoreError as error:
+            logger.warning("the progress of delayed messages is not written, it is tried again: %s", error)
+
+    async def save(self) -> None:
+        """Write progress and overrides, once the log is synced up to the last delivery.
+
+        Raises:
+            StoreError: The log or a file cannot be written; the files are as before.
+        """
+        offsets, self.delivery.overrides_changed = self.offsets(), False
+        try:
+            await self.synced(self.delivery.copy_end)
+            self.progress.save(offsets, self.clock())
+            await self._files.write(PROGRESS_FILE)
+            # Not before the progress is on disk: a cancelled message would come back.
+            if self.overrides.forget_before(offsets) or len(self.overrides):
+                await self._files.write(OVERRIDES_FILE)
+        except BaseException:
+            self.delivery.overrides_changed = True
+            raise
+
+    async def save_overrides(self) -> None:
+        """Write the overrides alone.
+
+        Raises:
+            StoreError: The file cannot be written.
+        """
+        await self._files.write(OVERRIDES_FILE)
+
+    async def synced(self, physical_end: int) -> None:
+        """Wait until the log is on disk up to an offset.
+
+        Raises:
+            StoreError: The disk does not take it.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        self.store.when_durable(physical_end, lambda done: _tell(loop, future, done))
+        if not await future:
+            raise StoreError(self.store.write_refusal or "the disk has not taken the delivered messages in time")
+
+
+def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[bool], done: bool) -> None:
+    """Bring an answer of the flush thread to the loop."""
+    loop.call_soon_threadsafe(lambda: None if future.done() else future.set_result(done))

@@ -1,0 +1,382 @@
+"""Pending timers, to look at and to act on. On the broker's loop, in bounded steps; records are read by whoever asks.
+
+    deliver   a copy goes into the real topic, then a cancel into the wheel: a crash in between delivers twice
+    cancel    a cancel, as a client would send it
+    move      a copy with another time goes into the wheel, then a cancel for the old one
+
+Each action is recorded in the journal before it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from broker_core.engine.schedule.lateness import LatenessCounts
+from broker_core.engine.schedule.timer.far_ahead import DAY_MS
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC, Unit, java_hash
+from broker_core.engine.schedule.timer.messages import (
+    ASKING,
+    DELETE_KEY,
+    DELIVER_MS,
+    OUT_MS,
+    TimerSummary,
+    cancel_key,
+    cancels,
+    delivered,
+    properties_of,
+    rolled,
+    summary,
+)
+from broker_core.engine.schedule.timer.timer_store import Int64s, WheelSource
+from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.errors import CodecError, StoreError, UsageError
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.properties import (
+    REAL_QUEUE_ID,
+    REAL_TOPIC,
+    TAGS,
+    UNIQUE_KEY,
+    decode_properties,
+    encode_properties,
+    find_property_bytes,
+    property_marker,
+)
+
+MINUTES, HOURS = 60, 48
+DAYS_MAX = 3_660
+PAGE_MAX = 1_000
+ACTIONS_MAX = 1_000
+UNITS_LOOKED_AT_MAX = 20_000
+"""Units of one slot, or of one page, that are looked at in one step: 20 ms."""
+CANCEL_TAG = "_RECALL_TAG_"
+ACTIONS = ("deliver", "cancel", "move")
+
+
+class Journal(Protocol):
+    """Where actions are recorded before they are carried out."""
+
+    async def record(self, action: str, subject: str, **details: int | str | list[int]) -> None: ...
+
+
+class Place(NamedTuple):
+    """Names a pending timer: its slot and the position of its unit in the timer log."""
+
+    slot_ms: int
+    position: int
+
+
+class PendingTimer(NamedTuple):
+    """A pending timer: where it is, and where its message is."""
+
+    place: Place
+    unit: Unit
+    is_cancelled: bool
+
+
+class TimerPage(NamedTuple):
+    """Pending timers by time; within a second the last sent first.
+
+    Attributes:
+        next: Where the next page begins; None at the end.
+    """
+
+    timers: list[PendingTimer]
+    next: Place | None
+
+
+class Outlook(NamedTuple):
+    """How many messages are due when.
+
+    Attributes:
+        minutes: Of the next 60 minutes, from now on.
+        hours: Of the next 48 hours, from now on.
+        first_day: Day (UTC, since the epoch) of the first of ``days``.
+        days: All of them, by day.
+    """
+
+    taken_ms: int
+    minutes: list[int]
+    hours: list[int]
+    first_day: int
+    days: list[int]
+
+
+class TimersNow(NamedTuple):
+    """Figures of this moment; times in ms, -1 for none; counts since the start; lateness of the last minute, NaN for none."""
+
+    pending: int
+    next_due_ms: int
+    overdue_ms: int
+    delivered: int
+    cancelled: int
+    rolled: int
+    lost: int
+    late_p50_ms: float
+    late_p99_ms: float
+    not_yet_in_wheel: int
+
+
+class Acted(NamedTuple):
+    """What became of an action: how many messages it changed, and which it could not."""
+
+    done: int
+    gone: list[Place]
+
+
+class TimerConsole:
+    """Looks at the timers of one broker, and acts on them.
+
+    Args:
+        work: The timers.
+        source: The message store.
+        put: Stores a message.
+        journal: Records actions.
+        clock: Time in ms since the epoch.
+        delay_max_ms: How far ahead a timer may be moved.
+        store_host: Named in messages made here.
+    """
+
+    def __init__(
+        self,
+        work: TimerWork,
+        source: WheelSource,
+        *,
+        put: Callable[[MessageToStore], PutResult],
+        journal: Journal,
+        clock: Callable[[], int],
+        delay_max_ms: int,
+        store_host: HostAddress,
+    ) -> None:
+        self._work = work
+        self._source = source
+        self._put = put
+        self._journal = journal
+        self._clock = clock
+        self._delay_max_ms = delay_max_ms
+        self._store_host = store_host
+
+    @property
+    def precision_ms(self) -> int:
+        """Width of a slot."""
+        return self._work.store.precision_ms
+
+    # ---- figures ----
+
+    def figures(self) -> TimersNow:
+        """Figures of this moment; cheap."""
+        now_ms, store, done = self._clock(), self._work.store, self._work.figures
+        due_ms = store.next_due_ms
+        late = self._work.lateness.figures(now_ms // 1_000)
+        return TimersNow(
+            store.waiting,
+            -1 if due_ms is None else due_ms,
+            0 if due_ms is None else max(0, now_ms - due_ms),
+            done.delivered,
+            done.cancelled,
+            done.rolled,
+            done.lost,
+            late.p50_ms,
+            late.p99_ms,
+            max(0, self._source.queue_bounds()[1] - store.queue_offset),
+        )
+
+    def lateness(self) -> LatenessCounts:
+        """How late the deliveries of the last hour were."""
+        return self._work.late_hour.counts(self._clock() // 1_000)
+
+    def outlook(self) -> Outlook:
+        """Messages by minute, hour and day ahead. What is overdue counts as of now."""
+        now_ms = self._clock()
+        pending = self._work.store.wheel.pending()
+        due_ms = np.maximum(pending.time_ms + self.precision_ms, now_ms)
+        messages = pending.messages - pending.rolls
+        far = {day: count for day, count in self._work.far.days.items() if count > 0}
+        first_day = now_ms // DAY_MS
+        last_day = max([first_day, *far, *(due_ms[-1:] // DAY_MS).tolist()])
+        days = np.zeros(min(last_day - first_day + 1, DAYS_MAX), np.int64)
+        np.add.at(days, np.minimum(due_ms // DAY_MS - first_day, len(days) - 1), messages)
+        for day, count in far.items():
+            days[min(max(0, day - first_day), len(days) - 1)] += count
+        return Outlook(
+            now_ms,
+            _buckets(due_ms - now_ms, messages, 60_000, MINUTES),
+            _buckets(due_ms - now_ms, messages, 3_600_000, HOURS),
+            first_day,
+            days.tolist(),
+        )
+
+    # ---- the pending ones ----
+
+    def page(self, start: Place | None, count: int, *, topic: str = "") -> TimerPage:
+        """Pending timers from a place on.
+
+        Args:
+            start: As a page has named it; None for the first. One with position -1 begins with the slot of that time.
+            count: At most 1,000.
+            topic: Only those for this topic; empty for all.
+
+        Raises:
+            UsageError: The count is out of range.
+        """
+        if not 1 <= count <= PAGE_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MAX} timers, not {count}")
+        store = self._work.store
+        wanted = java_hash(topic) if topic else None
+        slot_ms = store.wheel.next_time(store.read_ms if start is None else start.slot_ms)
+        below = start.position if start is not None and start.slot_ms == slot_ms and start.position >= 0 else None
+        found: list[PendingTimer] = []
+        looked = 0
+        while slot_ms is not None:
+            keys = self._cancel_keys(slot_ms)
+            for position, unit in store.units(slot_ms):
+                if below is not None and position > below:
+                    continue
+                if len(found) == count or looked == UNITS_LOOKED_AT_MAX:
+                    return TimerPage(found, Place(slot_ms, position))
+                looked += 1
+                if not unit.is_delete and (wanted is None or unit.topic_hash == wanted):
+                    found.append(PendingTimer(Place(slot_ms, position), unit, self._is_cancelled(unit, keys)))
+            below = None
+            slot_ms = store.wheel.next_time(slot_ms + store.precision_ms)
+        return TimerPage(found, None)
+
+    def describe(self, timers: Sequence[PendingTimer]) -> list[TimerSummary | None]:
+        """What the messages are; None for one that cannot be read. On any thread."""
+        found: list[TimerSummary | None] = []
+        for timer in timers:
+            record = self._source.record(timer.unit.physical_offset, timer.unit.record_bytes)
+            try:
+                found.append(None if record is None else summary(record, precision_ms=self.precision_ms))
+            except CodecError:
+                found.append(None)
+        return found
+
+    def _cancel_keys(self, slot_ms: int) -> set[bytes]:
+        keys = set()
+        for number, (_position, unit) in enumerate(self._work.store.units(slot_ms)):
+            if number == UNITS_LOOKED_AT_MAX:
+                break
+            record = self._source.record(unit.physical_offset, unit.record_bytes) if unit.is_delete else None
+            key = None if record is None else cancel_key(record)
+            if key is not None:
+                keys.add(key)
+        return keys
+
+    def _is_cancelled(self, unit: Unit, keys: set[bytes]) -> bool:
+        if not keys:
+            return False
+        record = self._source.record(unit.physical_offset, unit.record_bytes)
+        return record is not None and cancels(keys, properties_of(record))
+
+    # ---- actions ----
+
+    async def act(self, action: str, places: Sequence[Place], *, due_ms: int = -1) -> Acted:
+        """Deliver, cancel or move some timers.
+
+        Args:
+            action: One of `ACTIONS`.
+            places: Which, at most 1,000; those that no longer wait, are due within a second, or have no unique key are left.
+            due_ms: New time, for a move.
+
+        Raises:
+            UsageError: There is no such action, there are too many places, or the time cannot be kept.
+            StoreError: The journal or the store cannot be written; what was done until then stays done.
+        """
+        if action not in ACTIONS:
+            raise UsageError(f"there is no action “{action}” for timers; there are {', '.join(ACTIONS)}")
+        if len(places) > ACTIONS_MAX:
+            raise UsageError(f"one action takes at most {ACTIONS_MAX} timers, not {len(places)}")
+        if action == "move":
+            self._check_time(due_ms)
+        details = {"slotMs": [place.slot_ms for place in places], "positions": [place.position for place in places]}
+        more = {"dueMs": due_ms} if action == "move" else {}
+        await self._journal.record(f"timer.{action}", f"{len(places)} timers", **details, **more)
+        gone = []
+        for place in places:
+            try:
+                if not self._act_on(action, place, due_ms):
+                    gone.append(place)
+            except StoreError as error:
+                await self._journal.record(f"timer.{action}.failed", f"at {place.slot_ms}", why=str(error))
+                raise
+        return Acted(len(places) - len(gone), gone)
+
+    def _check_time(self, due_ms: int) -> None:
+        ahead_ms = due_ms - self._clock()
+        if not 0 < ahead_ms <= self._delay_max_ms:
+            raise UsageError(
+                f"a timer can be moved to a time from now on and at most {self._delay_max_ms // 1_000:,} s ahead "
+                f"(timerMaxDelaySec), not {ahead_ms / 1_000:,.0f} s"
+            )
+
+    def _act_on(self, action: str, place: Place, due_ms: int) -> bool:
+        now_ms = self._clock()
+        unit = self._unit(place)
+        record = None if unit is None else self._source.record(unit.physical_offset, unit.record_bytes)
+        if unit is None or record is None or place.slot_ms + self.precision_ms <= now_ms + 1_000:
+            return False
+        properties = properties_of(record)
+        keys = self._cancel_keys(place.slot_ms)
+        if find_property_bytes(properties, _UNIQUE) is None or (keys and cancels(keys, properties)):
+            return False
+        if action == "deliver":
+            self._store(delivered(record, enqueue_ms=unit.write_ms, now_ms=now_ms))
+        elif action == "move":
+            out_ms = (due_ms - 1) // self.precision_ms * self.precision_ms
+            if out_ms == _out_ms(properties) or cancels(self._cancel_keys(out_ms), properties):
+                return False
+            self._store(_moved(rolled(record, enqueue_ms=unit.write_ms, now_ms=now_ms, out_ms=out_ms), due_ms))
+        self._store(self._cancel(properties, now_ms))
+        return True
+
+    def _unit(self, place: Place) -> Unit | None:
+        """The unit at a place, if it still waits there."""
+        slot = self._work.store.wheel.slot(place.slot_ms)
+        if slot is None or not slot.first <= place.position <= slot.last:
+            return None
+        unit = self._work.store.log.unit(place.position)
+        return unit if unit is not None and unit.slot_ms == place.slot_ms and not unit.is_delete else None
+
+    def _cancel(self, properties: bytes, now_ms: int) -> MessageToStore:
+        found = decode_properties(properties)
+        topic = found[REAL_TOPIC]
+        stored = {
+            TAGS: CANCEL_TAG,
+            DELETE_KEY: f"{topic}+{found[UNIQUE_KEY]}",
+            UNIQUE_KEY: found[UNIQUE_KEY],
+            DELIVER_MS: str(int(found[OUT_MS]) + 1),
+            OUT_MS: found[OUT_MS],
+            REAL_TOPIC: topic,
+            REAL_QUEUE_ID: "0",
+        }
+        host = self._store_host
+        return MessageToStore(WHEEL_TOPIC, 0, 0, 0, now_ms, host, host, 0, 0, b"0", encode_properties(stored))
+
+    def _store(self, message: MessageToStore) -> None:
+        result = self._put(message)
+        if result.status is not PutStatus.PUT_OK:
+            raise StoreError(f"the message is not stored: {result.status.value}")
+
+
+_UNIQUE = property_marker(UNIQUE_KEY)
+
+
+def _out_ms(properties: bytes) -> int:
+    return int(find_property_bytes(properties, property_marker(OUT_MS)) or b"-1")
+
+
+def _moved(message: MessageToStore, due_ms: int) -> MessageToStore:
+    """A message of the wheel topic that asks for another time."""
+    kept = {name: value for name, value in decode_properties(message.properties).items() if name not in ASKING}
+    message.properties = encode_properties(kept | {DELIVER_MS: str(due_ms)})
+    return message
+
+
+def _buckets(ahead_ms: Int64s, messages: Int64s, width_ms: int, count: int) -> list[int]:
+    rows = ahead_ms // width_ms
+    is_in = rows < count
+    return [int(number) for number in np.bincount(rows[is_in], weights=messages[is_in], minlength=count)]

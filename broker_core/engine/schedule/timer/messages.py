@@ -1,0 +1,228 @@
+"""Timer messages: what the wheel needs to know of a record, and what is delivered or put again.
+
+Source: broker specification §3.6; properties of delivered messages as a 5.3 broker stores them.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import NamedTuple
+
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC, java_hash
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.properties import find_property_bytes, property_marker
+from broker_core.protocol.message.record import HEAD_BYTES, MAGIC_V1, MAGIC_V2, RecordParts, check_record, decode_record
+from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+
+DELAY_SECONDS = "TIMER_DELAY_SEC"
+DELAY_MS = "TIMER_DELAY_MS"
+DELIVER_MS = "TIMER_DELIVER_MS"
+OUT_MS = "TIMER_OUT_MS"
+ENQUEUE_MS = "TIMER_ENQUEUE_MS"
+DEQUEUE_MS = "TIMER_DEQUEUE_MS"
+ROLL_TIMES = "TIMER_ROLL_TIMES"
+DELETE_KEY = "TIMER_DEL_UNIQKEY"
+
+ASKING = (DELAY_SECONDS, DELAY_MS, DELIVER_MS)
+"""Properties that make a message a timer message, the strongest first."""
+
+NEVER_ENQUEUED = (1 << 63) - 1
+"""``TIMER_ENQUEUE_MS`` of a message that was due before it came into the wheel."""
+
+ADDED_BYTES = len(f"{ENQUEUE_MS}=,{DEQUEUE_MS}=,{ROLL_TIMES}=,") + 3 * len(str(NEVER_ENQUEUED))
+"""Room that a message needs in its properties for what is added later."""
+
+OUT_MARKER = property_marker(OUT_MS)
+TOPIC_MARKER = property_marker(props.REAL_TOPIC)
+DELETE_MARKER = property_marker(DELETE_KEY)
+_UNIQUE = property_marker(props.UNIQUE_KEY)
+_STAMPS = re.compile(rb"(?:^|\x02)TIMER_(?:ENQUEUE_MS|DEQUEUE_MS)\x01[^\x02]*")
+_STAMPS_OUT_AND_ROLLS = re.compile(rb"(?:^|\x02)TIMER_(?:ENQUEUE_MS|DEQUEUE_MS|ROLL_TIMES|OUT_MS)\x01[^\x02]*")
+_I32 = struct.Struct(">i")
+_I16 = struct.Struct(">h")
+_SIZE_MAGIC = struct.Struct(">ii")
+_SYS_FLAG_POSITION = 36
+DIGITS_MAX = 18
+"""Of a time that the wheel takes: 64 bits hold it, and what is added to it."""
+
+_hashes: dict[bytes, int] = {}
+_HASHES_MAX = 10_000
+
+
+class TimerFacts(NamedTuple):
+    """What the wheel needs of a message.
+
+    Attributes:
+        out_ms: Time that its sender's broker aligned it to; it is due one precision later.
+        topic_hash: Of the topic it is for.
+        is_delete: It cancels another message.
+    """
+
+    out_ms: int
+    topic_hash: int
+    is_delete: bool
+
+
+def properties_of(record: memoryview) -> bytes:
+    """Encoded properties of a whole record; empty where its lengths do not add up."""
+    size, magic = _SIZE_MAGIC.unpack_from(record)
+    (sys_flag,) = _I32.unpack_from(record, _SYS_FLAG_POSITION)
+    body = HEAD_BYTES[(sys_flag & HOST_V6_MASK) >> 4]
+    (body_bytes,) = _I32.unpack_from(record, body - 4)
+    position = body + body_bytes
+    if body_bytes < 0 or position + 4 > len(record):
+        return b""
+    position += record[position] + 1 if magic == MAGIC_V1 else _I16.unpack_from(record, position)[0] + 2
+    return bytes(record[position + 2 : size]) if magic in (MAGIC_V1, MAGIC_V2) else b""
+
+
+def timer_facts(record: memoryview) -> TimerFacts | None:
+    """Facts of a record of the wheel topic; None when it is no timer message."""
+    return facts_of(properties_of(record))
+
+
+def facts_of(properties: bytes) -> TimerFacts | None:
+    """Facts of encoded properties; None when they are not those of a timer message in the wheel topic."""
+    out, topic = find_property_bytes(properties, OUT_MARKER), find_property_bytes(properties, TOPIC_MARKER)
+    if out is None or topic is None or not out.isdigit() or len(out) > DIGITS_MAX:
+        return None
+    is_delete = DELETE_MARKER in properties and find_property_bytes(properties, DELETE_MARKER) is not None
+    return TimerFacts(int(out), topic_hash(topic), is_delete)
+
+
+def topic_hash(topic: bytes) -> int:
+    """Java's hash of a topic name."""
+    found = _hashes.get(topic)
+    if found is None:
+        if len(_hashes) >= _HASHES_MAX:
+            _hashes.clear()
+        found = _hashes[topic] = java_hash(topic.decode("utf-8", "replace"))
+    return found
+
+
+def cancel_key(record: memoryview) -> bytes | None:
+    """``topic+UNIQ_KEY`` that a cancel names; early versions name the unique key alone."""
+    return find_property_bytes(properties_of(record), DELETE_MARKER)
+
+
+def cancels(keys: set[bytes], properties: bytes) -> bool:
+    """Whether one of these cancels is for a message with these properties."""
+    unique = find_property_bytes(properties, _UNIQUE)
+    if unique is None:
+        return False
+    return unique in keys or (find_property_bytes(properties, TOPIC_MARKER) or b"") + b"+" + unique in keys
+
+
+def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToStore:
+    """The message that is put into the real topic.
+
+    Raises:
+        CodecError: The record is damaged, or has no real topic.
+    """
+    parts, properties = _split(record)
+    queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
+    topic = find_property_bytes(properties, TOPIC_MARKER) or b""
+    text = _without(properties, _STAMPS, b"QUEUE_MS\x01") + _items((ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
+    return _message(parts, record, topic.decode("utf-8", "replace"), int(queue) if queue.isdigit() else 0, text)
+
+
+def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> MessageToStore:
+    """The message that is put into the wheel topic once more.
+
+    Raises:
+        CodecError: The record is damaged.
+    """
+    parts, properties = _split(record)
+    times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
+    text = _without(properties, _STAMPS_OUT_AND_ROLLS, OUT_MARKER) + _items(
+        (OUT_MS, out_ms),
+        (ENQUEUE_MS, enqueue_ms),
+        (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),
+        (DEQUEUE_MS, now_ms),
+    )
+    return _message(parts, record, WHEEL_TOPIC, 0, text)
+
+
+def roll_times(properties: bytes) -> int:
+    """How often a message was put into the wheel again."""
+    times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
+    return int(times) if times.isdigit() else 0
+
+
+def _split(record: memoryview) -> tuple[RecordParts, bytes]:
+    parts = check_record(record, 0, len(record), check_crc=False)
+    return parts, parts.properties
+
+
+def _message(parts: RecordParts, record: memoryview, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
+    head = parts.head
+    return MessageToStore(
+        topic,
+        queue_id,
+        head.flag,
+        head.sys_flag,
+        head.born_timestamp_ms,
+        HostAddress.from_packed(head.born_host),
+        HostAddress.from_packed(head.store_host),
+        head.reconsume_times,
+        head.prepared_transaction_offset,
+        bytes(record[parts.body_position : parts.body_position + head.body_bytes]),
+        properties.removeprefix(b"\x02"),
+    )
+
+
+def _without(properties: bytes, names: re.Pattern[bytes], marker: bytes) -> bytes:
+    """Properties less those of some names; looks closer only where a marker occurs."""
+    properties = properties.removesuffix(b"\x02")
+    return names.sub(b"", properties) if marker in properties else properties
+
+
+def _items(*items: tuple[str, int]) -> bytes:
+    return "".join([f"\x02{name}\x01{value}" for name, value in items]).encode()
+
+
+class TimerSummary(NamedTuple):
+    """A pending timer message, for a person.
+
+    Attributes:
+        topic, queue_id: Where it will go.
+        due_ms: When, at the earliest.
+    """
+
+    topic: str
+    queue_id: int
+    keys: str
+    tag: str
+    unique_key: str
+    due_ms: int
+    stored_ms: int
+    physical_offset: int
+    body_bytes: int
+    roll_times: int
+    is_delete: bool
+
+
+def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
+    """What a list of pending timers shows of a record.
+
+    Raises:
+        CodecError: The record is damaged.
+    """
+    message = decode_record(record)
+    found = message.properties
+    queue, out, times = found.get(props.REAL_QUEUE_ID, ""), found.get(OUT_MS, ""), found.get(ROLL_TIMES, "")
+    return TimerSummary(
+        topic=found.get(props.REAL_TOPIC, ""),
+        queue_id=int(queue) if queue.isdigit() else -1,
+        keys=found.get(props.KEYS, ""),
+        tag=found.get(props.TAGS, ""),
+        unique_key=found.get(props.UNIQUE_KEY, ""),
+        due_ms=int(out) + precision_ms if out.isdigit() else -1,
+        stored_ms=message.store_timestamp_ms,
+        physical_offset=message.physical_offset,
+        body_bytes=len(message.body),
+        roll_times=int(times) if times.isdigit() else 0,
+        is_delete=DELETE_KEY in found,
+    )

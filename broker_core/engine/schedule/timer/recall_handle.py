@@ -1,0 +1,61 @@
+"""The handle that a producer gets for a timer message and gives back to cancel it.
+
+    base64 (URL-safe) of: v1 <topic> <broker name> <time> <unique key>, single spaces
+
+The time is ``TIMER_OUT_MS`` + 1, which aligns to the same slot again.
+
+Source: remoting specification §2.6.4, broker specification §3.6.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import NamedTuple
+
+from broker_core.engine.schedule.timer.messages import OUT_MS
+from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property
+
+_VERSION = "v1"
+_PARTS = 5
+_RETRY_PREFIX = "%RETRY%"
+
+
+class RecallHandle(NamedTuple):
+    """What a handle says.
+
+    Attributes:
+        deliver_ms: Time of the message.
+    """
+
+    topic: str
+    broker_name: str
+    deliver_ms: int
+    unique_key: str
+
+
+def encode_handle(topic: str, broker_name: str, out_ms: int, unique_key: str) -> str:
+    """Handle of a message in the slot ``out_ms``."""
+    text = " ".join((_VERSION, topic, broker_name, str(out_ms + 1), unique_key))
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def recall_fields(properties: bytes, broker_name: str) -> dict[str, str]:
+    """What the answer to a send says beside the rest, for the properties of a message that was put into the wheel topic."""
+    topic, out, unique_key = (find_property(properties, name) for name in (REAL_TOPIC, OUT_MS, UNIQUE_KEY))
+    if topic is None or out is None or unique_key is None or topic.startswith(_RETRY_PREFIX) or not out.isdigit():
+        return {}
+    return {"recallHandle": encode_handle(topic, broker_name, int(out), unique_key)}
+
+
+def decode_handle(text: str) -> RecallHandle | None:
+    """A handle's content; None when it is none."""
+    try:
+        data = base64.b64decode(text.encode(), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        return None
+    parts = data.split(" ")
+    if len(parts) < _PARTS or parts[0] != _VERSION:
+        return None
+    topic, broker_name, time, unique_key = parts[1:_PARTS]
+    return RecallHandle(topic, broker_name, int(time) if time.isdigit() else -1, unique_key)

@@ -1,0 +1,224 @@
+"""The timers of one broker on its event loop: `TimerWork` is called when the next slot is due or a message arrives.
+
+    start → timer store opened and recovered (on a thread) → turns on the loop; wheel, log and checkpoint written each second
+
+Messages are accepted while the store opens: they wait in the wheel topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerFlush, TimerPaths
+from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import Arrival, PutResult
+from broker_core.errors import OrbitError
+from broker_core.protocol.message.model import MessageToStore
+
+ARRIVAL_WAIT_MS = 5
+"""How long messages that arrive are gathered before they enter the wheel."""
+WAIT_MAX_MS = 60_000
+"""Longest sleep, after which the clock is looked at again: it may have been set forward."""
+FAULT_WAIT_MS = 1_000
+CLEAN_EVERY = 30
+"""Flushes between two looks for timer log files that are no longer needed."""
+
+logger = logging.getLogger(__name__)
+
+
+class TimerService:
+    """Opens the timer store, delivers, writes behind.
+
+    Args:
+        root: The store's directory.
+        settings: Of the timer store.
+        store: The message store, open.
+        put: Stores a message.
+        delivered_to: Told of each delivery: topic and bytes.
+        precisions: Content of the precision file; called once.
+        precisions_changed: Told when that file must be written.
+        written: Told when the timer files were written.
+        clock: Time in ms since the epoch.
+        flush_interval_ms: Between two writes.
+        disk: The operating system.
+
+    Attributes:
+        work: What is done; None until the timer store is open.
+        fault: Why it could not be opened; empty if it could.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        settings: TimerSettings,
+        store: MessageStore,
+        *,
+        put: Callable[[MessageToStore], PutResult],
+        delivered_to: Callable[[str, int], None],
+        precisions: Callable[[], Mapping[str, Any]],
+        precisions_changed: Callable[[], None],
+        written: Callable[[], None],
+        clock: Callable[[], int],
+        flush_interval_ms: int,
+        disk: Disk | None = None,
+    ) -> None:
+        self._paths = TimerPaths(root)
+        self._settings = settings
+        self._store = store
+        self._put = put
+        self._delivered_to = delivered_to
+        self._precisions = precisions
+        self._precisions_changed = precisions_changed
+        self._written = written
+        self._clock = clock
+        self._flush_seconds = flush_interval_ms / 1_000
+        self._disk = disk or Disk()
+        self.work: TimerWork | None = None
+        self.history = PrecisionHistory(settings.precision_ms, [(0, settings.precision_ms)])
+        self.fault = ""
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._soon: asyncio.Handle | None = None
+        self._is_gathering = False
+        self._flushes = 0
+        self._write_failed = False
+
+    # ---- start and stop ----
+
+    def start(self) -> None:
+        """Open the timer store and begin; returns at once."""
+        source = StoreSource(self._store)
+        self._store.add_arrival_listener(self._arrived, (WHEEL_TOPIC,))
+        self._task = asyncio.create_task(self._run(source, self._precisions()), name="timers")
+
+    async def stop(self) -> None:
+        """End, with everything on disk."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self._cancel_turns()
+        if self.work is not None:
+            await self._flush(self.work)
+
+    async def _run(self, source: StoreSource, precisions: Mapping[str, Any]) -> None:
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open, source, precisions))
+        try:
+            # Shielded: what a thread has begun to open is not left half open.
+            work, changed = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.gather(opening, return_exceptions=True)
+            raise
+        except (OrbitError, OSError, ValueError, KeyError, TypeError) as error:
+            self.fault = f"the timer store in {self._paths.log.parent} cannot be opened: {error}"
+            logger.error("%s", self.fault)  # noqa: TRY400  the text says all
+            return
+        self.work = work
+        if changed:
+            self._precisions_changed()
+        self._turn()
+        while True:
+            await asyncio.sleep(self._flush_seconds)
+            await self._flush(work)
+
+    def _open(self, source: StoreSource, precisions: Mapping[str, Any]) -> tuple[TimerWork, bool]:
+        found = None if precisions else read_found_precision(self._paths, self._settings, self._disk)
+        self.history = PrecisionHistory.of_json(precisions, current_ms=self._settings.precision_ms, found_ms=found)
+        opened: OpenedTimers = open_timer_store(
+            self._paths, self._settings, source, self.history, now_ms=self._clock(), disk=self._disk
+        )
+        work = TimerWork(opened.store, source, self.history, put=self._put, delivered_to=self._delivered_to)
+        return work, opened.precision_changed
+
+    def precisions_json(self) -> dict[str, Any]:
+        """Content of the precision file."""
+        return self.history.to_json()
+
+    # ---- turns ----
+
+    def _arrived(self, _arrival: Arrival) -> None:
+        if not self._is_gathering and self.work is not None and self._soon is None:
+            # Not at once: a turn for many messages costs little more than one for a single message.
+            self._is_gathering = True
+            self._wait(ARRIVAL_WAIT_MS)
+
+    def turn_soon(self) -> None:
+        """Have a turn as soon as the loop gets to it."""
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._cancel_turns()
+        if self.work is None or self._task is None:
+            return
+        try:
+            wait_ms = self.work.turn(self._clock())
+        except OSError as error:
+            logger.error("timers stand still for %d ms: %s", FAULT_WAIT_MS, error)  # noqa: TRY400  the text says all
+            wait_ms = FAULT_WAIT_MS
+        if wait_ms == 0:
+            self.turn_soon()
+        else:
+            self._wait(WAIT_MAX_MS if wait_ms is None else min(wait_ms, WAIT_MAX_MS))
+
+    def _wait(self, wait_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        at = loop.time() + wait_ms / 1_000
+        if self._timer is None or at < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(at, self._turn)
+
+    def _cancel_turns(self) -> None:
+        self._is_gathering = False
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # ---- writing behind ----
+
+    async def _flush(self, work: TimerWork) -> None:
+        flush = work.store.flush(self._clock())
+        if flush is None:
+            return
+        writing = asyncio.ensure_future(asyncio.to_thread(self._write, work, flush))
+        try:
+            done = await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            self._settle(work, flush, done=await writing)
+            raise
+        self._settle(work, flush, done=done)
+        self._flushes += 1
+        if self._flushes % CLEAN_EVERY == 0:
+            work.store.clean(self._store.commit_log_min_offset)
+
+    def _write(self, work: TimerWork, flush: TimerFlush) -> bool:
+        try:
+            work.store.write(flush)
+        except OSError as error:
+            if not self._write_failed:
+                logger.warning("the timer files are not written, it is tried again: %s", error)
+            self._write_failed = True
+            return False
+        self._write_failed = False
+        return True
+
+    def _settle(self, work: TimerWork, flush: TimerFlush, *, done: bool) -> None:
+        if done:
+            work.store.written(flush)
+            self._written()
+        else:
+            work.store.not_written(flush)

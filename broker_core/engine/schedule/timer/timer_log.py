@@ -1,0 +1,267 @@
+"""The timer log: appended in memory, written behind, read one unit at a time.
+
+What was not written when the process ends is lost here and made again from the wheel topic (`recovery`), so an append
+never waits for the disk. One thread appends and reads; `write` may run on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from broker_core.engine.schedule.timer.layout import (
+    BLANK_MAGIC,
+    FILLER,
+    MAGIC_MASK,
+    NO_POSITION,
+    UNIT,
+    UNIT_TYPE,
+    Unit,
+    unpack_unit,
+)
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.errors import CorruptStoreError
+
+_BLOCK_UNITS = 128
+_BLOCK_BYTES = _BLOCK_UNITS * UNIT.size
+_BLOCKS_KEPT = 8
+
+Units = npt.NDArray[np.void]
+
+
+class PendingBytes(NamedTuple):
+    """Bytes to be written: where they start, and what they are."""
+
+    position: int
+    data: bytes
+
+
+class UnitRun(NamedTuple):
+    """Consecutive units of one file.
+
+    Attributes:
+        position: Of the first.
+        units: `UNIT_TYPE` rows.
+    """
+
+    position: int
+    units: Units
+
+
+class TimerLog:
+    """The files in one directory.
+
+    Args:
+        directory: ``timerlog`` of a store; made with the first write.
+        file_bytes: Size of new files; existing ones keep theirs.
+        disk: The operating system.
+
+    Attributes:
+        end: Position behind the last unit.
+        start: Position of the first byte that is kept.
+    """
+
+    def __init__(self, directory: Path, file_bytes: int, disk: Disk) -> None:
+        self._directory = directory
+        self._disk = disk
+        self.file_bytes = self._size_on_disk(file_bytes)
+        self.start = self.end = self._written = 0
+        self._tail = bytearray()
+        self._blocks: dict[int, bytes] = {}
+
+    def _size_on_disk(self, configured: int) -> int:
+        sizes = [path.stat().st_size for path, _base in offset_files(self._directory)]
+        if not sizes or (len(sizes) == 1 and not sizes[0]):
+            return configured
+        if min(sizes[:-1], default=sizes[0]) != sizes[0] or max(sizes) != sizes[0] or sizes[0] < UNIT.size + FILLER.size:
+            raise CorruptStoreError(
+                f"the files in {self._directory} have sizes from {min(sizes):,} to {max(sizes):,} bytes; files of one timer "
+                "log have one size. Move the directory away: pending timers are then made again from the wheel topic",
+                file=str(self._directory),
+                position=0,
+            )
+        return sizes[0]
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Bytes that only memory holds."""
+        return len(self._tail)
+
+    @property
+    def written(self) -> int:
+        """Position up to which files hold everything."""
+        return self._written
+
+    # ---- appending and writing ----
+
+    def next_position(self) -> int:
+        """Where the next unit goes; ends the file where it has no more room for one."""
+        rest = self.file_bytes - self.end % self.file_bytes
+        if UNIT.size + FILLER.size > rest:
+            self._tail += FILLER.pack(rest, 0, BLANK_MAGIC).ljust(rest, b"\0")
+            self.end += rest
+        return self.end
+
+    def room(self) -> int:
+        """Units that fit into the file of the next one, at least one."""
+        return (self.file_bytes - self.next_position() % self.file_bytes - FILLER.size) // UNIT.size
+
+    def append(self, unit: Unit) -> int:
+        """Add a unit; returns its position."""
+        position = self.next_position()
+        self.append_many(unit.pack())
+        return position
+
+    def append_many(self, units: bytes) -> None:
+        """Add packed units, at `next_position`, no more than there is `room` for."""
+        self._tail += units
+        self.end += len(units)
+
+    def unwritten(self) -> PendingBytes:
+        """What `write` is to write."""
+        return PendingBytes(self._written, bytes(self._tail))
+
+    def write(self, pending: PendingBytes) -> None:
+        """Write and sync; on whatever thread, one at a time.
+
+        Raises:
+            OSError: It failed; nothing is lost, the same bytes are written again.
+        """
+        if not pending.data:
+            return
+        is_new = not self._directory.is_dir()
+        self._directory.mkdir(exist_ok=True)
+        position, rest = pending.position, memoryview(pending.data)
+        while rest:
+            base = position - position % self.file_bytes
+            part = rest[: base + self.file_bytes - position]
+            descriptor = self._disk.open_sized(self._directory / offset_name(base), self.file_bytes)
+            try:
+                self._disk.write_at(descriptor, part, position - base)
+                self._disk.sync(descriptor)
+            finally:
+                self._disk.close(descriptor)
+            position, rest = position + len(part), rest[len(part) :]
+        self._disk.sync_directory(self._directory)
+        if is_new:
+            self._disk.sync_directory(self._directory.parent)
+
+    def was_written(self, pending: PendingBytes) -> None:
+        """Take note that `write` succeeded."""
+        del self._tail[: len(pending.data)]
+        self._written = pending.position + len(pending.data)
+
+    # ---- reading ----
+
+    def unit(self, position: int) -> Unit | None:
+        """One unit; None where there is none any more."""
+        if not self.start <= position < self.end:
+            return None
+        if position >= self._written:
+            return unpack_unit(self._tail, position - self._written)
+        base = position - position % self.file_bytes
+        inside = position - base
+        index = inside // _BLOCK_BYTES
+        block = self._block(base, index)
+        inside -= index * _BLOCK_BYTES
+        return unpack_unit(block, inside) if inside + UNIT.size <= len(block) else None
+
+    def _block(self, base: int, index: int) -> bytes:
+        key = base + index * _BLOCK_BYTES
+        block = self._blocks.get(key)
+        if block is not None:
+            return block
+        size = min(_BLOCK_BYTES, max(0, self._written - key))
+        try:
+            block = self._disk.read_at(self._directory / offset_name(base), size, index * _BLOCK_BYTES)
+        except FileNotFoundError:
+            return b""
+        if len(block) < _BLOCK_BYTES:
+            return block  # still growing
+        if len(self._blocks) >= _BLOCKS_KEPT:
+            del self._blocks[next(iter(self._blocks))]
+        self._blocks[key] = block
+        return block
+
+    # ---- opening and cutting ----
+
+    def runs(self) -> Iterator[UnitRun]:
+        """All units in the files, up to the first thing that is none; sets `start` and `end`."""
+        files = offset_files(self._directory)
+        self.start = self.end = files[0][1] if files else 0
+        for path, base in files:
+            if base != self.end:
+                break
+            data = self._disk.map_read_only(path) if path.stat().st_size else memoryview(b"")
+            found = np.frombuffer(data, UNIT_TYPE, len(data) // UNIT.size)
+            bad = (found["size"] != UNIT.size) | (found["magic"] & ~MAGIC_MASK != 0)
+            count = int(bad.argmax()) if bad.any() else len(found)
+            self.end = base + count * UNIT.size
+            if count:
+                yield UnitRun(base, found[:count])
+            filler = data[count * UNIT.size : count * UNIT.size + FILLER.size]
+            if len(filler) < FILLER.size or FILLER.unpack(filler)[2] != BLANK_MAGIC:
+                break
+            self.end = base + self.file_bytes
+        self._written = self.end
+
+    def cut(self) -> None:
+        """Remove everything behind `end` from the files."""
+        for path, base in offset_files(self._directory):
+            if base >= self.end and base > self.start:
+                path.unlink()
+            elif self.end < base + self.file_bytes:
+                self._disk.clear_behind(path, self.end - base)
+
+    def skip_to_new_file(self) -> int:
+        """Go on in a new file, to write the log anew; returns where it starts."""
+        if self.end % self.file_bytes:
+            rest = self.file_bytes - self.end % self.file_bytes
+            self._tail += FILLER.pack(rest, 0, BLANK_MAGIC)[:rest].ljust(rest, b"\0")
+            self.end += rest
+        return self.end
+
+    def remove_before(self, position: int) -> int:
+        """Delete files that hold nothing at or behind a position, never the one written last; returns how many."""
+        removed = 0
+        for path, base in offset_files(self._directory):
+            if base + self.file_bytes > min(position, self._written):
+                break
+            path.unlink()
+            removed += 1
+            self.start = base + self.file_bytes
+        if removed:
+            self._blocks.clear()
+        return removed
+
+    def outlived_before(self, log_min: int) -> int:
+        """Position before which all units are of records that the commit log has deleted."""
+        keep_from = self.start
+        for _path, base in offset_files(self._directory)[:-1]:
+            last = self._last_unit(base)
+            if last is None or last.physical_offset >= log_min:
+                break
+            keep_from = base + self.file_bytes
+        return keep_from
+
+    def _last_unit(self, base: int) -> Unit | None:
+        inside = (self.file_bytes - FILLER.size) // UNIT.size * UNIT.size - UNIT.size
+        return self.unit(base + inside) if inside >= 0 else None
+
+
+def chain(log: TimerLog, last: int) -> Iterator[tuple[int, Unit]]:
+    """Units of a slot with their positions, the newest first."""
+    position = last
+    while position != NO_POSITION:
+        unit = log.unit(position)
+        if unit is None:
+            return
+        yield position, unit
+        if unit.previous >= position:
+            return  # a chain leads back; what does not is damaged
+        position = unit.previous

@@ -1,0 +1,360 @@
+"""The timer store: which message of the wheel topic is due when. Wheel, log and checkpoint as one; no event loop, no network.
+
+    add     unit to the timer log (in memory) → slot of the wheel (in memory)
+    behind  timer log → wheel → checkpoint, each synced before the next (`TimerFlush.write`, on a thread)
+    open    timer log scanned → wheel made from it → the queue offset to go on from (`recovery`)
+
+A kill loses what was not yet written; it is made again from the wheel topic, whose messages are in the commit log.
+All methods are for one thread but for `TimerFlush.write`, `TimerWheel.pending` and `read_unit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from broker_core.engine.schedule.timer.layout import (
+    BLANK_SLOTS,
+    MAGIC_DEFAULT,
+    MAGIC_DELETE,
+    MAGIC_ROLL,
+    NO_POSITION,
+    SLOTS_TTL,
+    UNIT,
+    UNIT_TYPE,
+    TimerCheckpoint,
+    Unit,
+)
+from broker_core.engine.schedule.timer.timer_log import PendingBytes, TimerLog, chain
+from broker_core.engine.schedule.timer.wheel import DirtyPages, TimerWheel
+from broker_core.engine.store.disk import Disk
+
+NOT_WHOLE = 1 << 62
+"""Flush position of a checkpoint while a lost timer log is being made again: no log is that long."""
+
+UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
+"""With more than this not yet on disk, no further message enters the wheel."""
+
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class TimerPaths:
+    """Names of the timer files in a store."""
+
+    def __init__(self, root: Path) -> None:
+        self.wheel = root / "timerwheel"
+        self.log = root / "timerlog"
+        self.checkpoint = root / "config" / "timercheck"
+
+
+class QueueUnits(NamedTuple):
+    """Units of the wheel topic's queue; one item a message."""
+
+    physical_offset: Int64s
+    record_bytes: Int64s
+
+
+class WheelSource(Protocol):
+    """What the timer store needs of the message store."""
+
+    @property
+    def log_min(self) -> int:
+        """Physical offset of the first byte that is kept."""
+
+    @property
+    def log_end(self) -> int:
+        """Physical offset behind the last record."""
+
+    def queue_bounds(self) -> tuple[int, int]:
+        """Min and max offset of the wheel topic's queue."""
+
+    def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
+        """Physical offset and size of messages of the wheel topic."""
+
+    def queue_columns(self, offset: int, count: int) -> QueueUnits:
+        """The same as columns."""
+
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the commit log, None where they are not, or not in one file."""
+
+    def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
+        """A whole record, None where it is not."""
+
+
+class Places(NamedTuple):
+    """Where the wheel keeps messages; one item a message.
+
+    Attributes:
+        slot_ms: Its slot.
+        is_roll: It is to be put into the wheel again then, because it is due later than the wheel reaches.
+    """
+
+    slot_ms: Int64s
+    is_roll: Bools
+
+    def part(self, part: slice) -> Places:
+        """Some of them."""
+        return Places(self.slot_ms[part], self.is_roll[part])
+
+
+class Columns(NamedTuple):
+    """Messages that come into the wheel; one item a message."""
+
+    topic_hash: Int64s
+    is_delete: Bools
+    physical_offset: Int64s
+    record_bytes: Int64s
+
+    def part(self, part: slice | Int64s) -> Columns:
+        """Some of them."""
+        return Columns(self.topic_hash[part], self.is_delete[part], self.physical_offset[part], self.record_bytes[part])
+
+
+class TimerFlush(NamedTuple):
+    """One round of writing: what is to be written, in order."""
+
+    log_bytes: PendingBytes
+    pages: DirtyPages
+    checkpoint: TimerCheckpoint
+
+
+class TimerStore:
+    """Made by `recovery.open_timer_store`.
+
+    Args:
+        paths: The files.
+        wheel: Filled.
+        log: At its end.
+        roll_slots: Slots ahead from which on messages are rolled (``timerRollWindowSlot``).
+        read_ms: Slots before this time are done with.
+        queue_offset: First message of the wheel topic that is not in here.
+        checkpoint: As it was read.
+        redo_until: Messages of the wheel topic before this offset were in here once, but the log has lost some of them.
+        disk: The operating system.
+
+    Attributes:
+        waiting: Messages in the wheel, less cancels.
+        waiting_by_topic: The same by the hash of the topic they are for.
+    """
+
+    def __init__(
+        self,
+        paths: TimerPaths,
+        wheel: TimerWheel,
+        log: TimerLog,
+        *,
+        roll_slots: int,
+        read_ms: int,
+        queue_offset: int,
+        checkpoint: TimerCheckpoint,
+        redo_until: int,
+        waiting_by_topic: dict[int, int],
+        disk: Disk,
+    ) -> None:
+        self._paths = paths
+        self.wheel = wheel
+        self.log = log
+        self._disk = disk
+        self.precision_ms = wheel.precision_ms
+        limit = SLOTS_TTL - BLANK_SLOTS
+        self._roll_slots = roll_slots if 2 <= roll_slots <= limit else limit
+        self.read_ms = read_ms
+        self.queue_offset = queue_offset
+        self.waiting = sum(waiting_by_topic.values())
+        self.waiting_by_topic = waiting_by_topic
+        self._checkpoint = checkpoint
+        self.redo_until = redo_until
+        self.redo_read_ms = checkpoint.read_ms
+        self._next_ms: int | None = wheel.next_time(read_ms)
+
+    # ---- putting in ----
+
+    def aligned(self, time_ms: int) -> int:
+        """Start of the slot that holds a time."""
+        return time_ms - time_ms % self.precision_ms
+
+    def places(self, slots_ms: Int64s, now_ms: int) -> Places:
+        """Where messages go; those that are due already into their slots too, as far as the wheel reaches back.
+
+        Source: store specification §14.1 (roll).
+        """
+        write_ms = self.aligned(now_ms)
+        window, low = self._roll_slots * self.precision_ms, (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms
+        beyond = slots_ms - (write_ms + window)
+        is_roll = beyond >= 0
+        if is_roll.any():
+            is_last = beyond < self._roll_slots // 3 * self.precision_ms
+            step = np.where(is_last, self._roll_slots // 2 * self.precision_ms, window)
+            slots_ms = np.where(is_roll, write_ms + step, slots_ms)
+        return Places(np.maximum(slots_ms, write_ms - low), is_roll)
+
+    def room_for(self, places: Places) -> int:
+        """How many of the messages can be added now, from the first on.
+
+        A slot may not be free of what waits a whole turn longer, and the disk may not keep up.
+        """
+        if self.log.unwritten_bytes >= UNWRITTEN_BYTES_MAX and not self.is_redoing:
+            return 0
+        taken = self.wheel.are_taken(places.slot_ms)
+        return int(taken.argmax()) if taken.any() else len(taken)
+
+    def add(self, places: Places, columns: Columns, now_ms: int) -> None:
+        """Put messages into their slots, in their order; `room_for` has said that there is room."""
+        done = 0
+        while done < len(columns.topic_hash):
+            count = min(self.log.room(), len(columns.topic_hash) - done)
+            part = slice(done, done + count)
+            self._add(places.part(part), columns.part(part), now_ms)
+            done += count
+        self.waiting += int(len(columns.is_delete) - 2 * columns.is_delete.sum())
+        self.read_ms = min(self.read_ms, int(places.slot_ms.min()))  # smaller after the clock was set back
+        first = int(places.slot_ms.min())
+        self._next_ms = first if self._next_ms is None else min(self._next_ms, first)
+
+    def _add(self, places: Places, columns: Columns, now_ms: int) -> None:
+        """The same for messages whose units fit into one file of the log."""
+        count = len(columns.topic_hash)
+        position = self.log.next_position()
+        positions = position + UNIT.size * np.arange(count, dtype=np.int64)
+        order = np.argsort(places.slot_ms, kind="stable")
+        slot_ms = places.slot_ms[order]
+        starts = np.flatnonzero(np.concatenate(([True], slot_ms[1:] != slot_ms[:-1])))
+        ends = np.concatenate((starts[1:], [count])) - 1
+        in_order = positions[order]
+        before = self.wheel.slots(slot_ms[starts])
+        previous = np.empty(count, np.int64)
+        previous[order[1:]] = in_order[:-1]
+        previous[order[starts]] = before.last
+        change = np.where(columns.is_delete, -1, 1)[order]
+        rolls = np.where(places.is_roll[order], change, 0)
+        first = np.where(before.last == NO_POSITION, in_order[starts], before.first)
+        messages = before.messages + np.add.reduceat(change, starts)
+        self.wheel.put(slot_ms[starts], first, in_order[ends], messages, np.add.reduceat(rolls, starts))
+        write_ms = self.aligned(now_ms)
+        units = np.zeros(count, UNIT_TYPE)
+        units["size"] = UNIT.size
+        units["previous"] = previous
+        units["magic"] = MAGIC_DEFAULT + MAGIC_ROLL * places.is_roll + MAGIC_DELETE * columns.is_delete
+        units["write_ms"] = write_ms
+        units["delay_ms"] = places.slot_ms - write_ms
+        units["physical_offset"] = columns.physical_offset
+        units["record_bytes"] = columns.record_bytes
+        units["topic_hash"] = columns.topic_hash
+        self.log.append_many(units.tobytes())
+        by_topic = self.waiting_by_topic
+        hashes, rows = np.unique(columns.topic_hash, return_inverse=True)
+        for topic, more in zip(hashes.tolist(), np.bincount(rows[order], weights=change).tolist(), strict=True):
+            by_topic[topic] = by_topic.get(topic, 0) + int(more)
+
+    @property
+    def is_redoing(self) -> bool:
+        """Whether a lost timer log is being made again; nothing is delivered until it is."""
+        return self.queue_offset < self.redo_until
+
+    def congestion(self, slot_ms: int) -> int:
+        """Messages in a slot, less cancels."""
+        slot = self.wheel.slot(slot_ms)
+        return 0 if slot is None else slot.messages
+
+    # ---- taking out ----
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next slot is due, at its end, so that nothing in it is early; None while nothing waits."""
+        return None if self._next_ms is None else self._next_ms + self.precision_ms
+
+    @property
+    def next_slot_ms(self) -> int | None:
+        """The next slot with something in it."""
+        return self._next_ms
+
+    def units(self, slot_ms: int) -> Iterator[tuple[int, Unit]]:
+        """Units of a slot with their positions, the newest first."""
+        slot = self.wheel.slot(slot_ms)
+        return iter(()) if slot is None else chain(self.log, slot.last)
+
+    def left(self, unit: Unit) -> None:
+        """Take note that a unit of a slot was dealt with."""
+        self._count(unit.topic_hash, 1 if unit.is_delete else -1)
+
+    def slot_done(self, slot_ms: int) -> None:
+        """Everything in a slot was dealt with."""
+        self.wheel.clear(slot_ms)
+        self.read_ms = max(self.read_ms, slot_ms + self.precision_ms)
+        self._next_ms = self.wheel.next_time(self.read_ms)
+
+    def pass_time(self, now_ms: int) -> None:
+        """Note that no slot before now has anything left."""
+        if self.is_redoing:
+            return
+        write_ms = self.aligned(now_ms)
+        if self._next_ms is None or self._next_ms > write_ms:
+            self.read_ms = max(self.read_ms, write_ms)
+        else:
+            self.read_ms = max(self.read_ms, self._next_ms)
+
+    # ---- writing behind ----
+
+    @property
+    def writes(self) -> int:
+        """How often the files were written, over all starts."""
+        return self._checkpoint.counter
+
+    @property
+    def checkpoint(self) -> TimerCheckpoint:
+        """As it was last written."""
+        return self._checkpoint
+
+    def flush(self, now_ms: int) -> TimerFlush | None:
+        """What is to be written now; None when nothing has changed."""
+        pending, pages = self.log.unwritten(), self.wheel.dirty()
+        before = self._checkpoint
+        if not pending.data and not pages.numbers and not pages.is_whole and self._says(before):
+            return None
+        read_ms, position, offset = self.read_ms, pending.position + len(pending.data), self.queue_offset
+        if self.is_redoing:
+            read_ms, position, offset = self.redo_read_ms, NOT_WHOLE, self.redo_until
+        checkpoint = TimerCheckpoint(read_ms, position, offset, offset, before.state_version, now_ms, before.counter + 1)
+        return TimerFlush(pending, pages, checkpoint)
+
+    def write(self, flush: TimerFlush) -> None:
+        """Write and sync; on whatever thread, one at a time.
+
+        Raises:
+            OSError: It failed.
+        """
+        self.log.write(flush.log_bytes)
+        self.wheel.write(flush.pages)
+        self._paths.checkpoint.parent.mkdir(exist_ok=True)
+        self._disk.replace_file(self._paths.checkpoint, flush.checkpoint.encode())
+
+    def written(self, flush: TimerFlush) -> None:
+        """Take note that `write` succeeded."""
+        self.log.was_written(flush.log_bytes)
+        self.wheel.was_written()
+        self._checkpoint = flush.checkpoint
+
+    def not_written(self, flush: TimerFlush) -> None:
+        """Take note that `write` failed; the same is written again with the next flush."""
+        self.wheel.not_written(flush.pages)
+
+    def clean(self, log_min: int) -> int:
+        """Delete timer log files whose records the commit log has deleted; returns how many. Not while `write` runs."""
+        return self.log.remove_before(self.log.outlived_before(log_min))
+
+    def _count(self, topic_hash: int, change: int) -> None:
+        self.waiting += change
+        messages = self.waiting_by_topic.get(topic_hash, 0) + change
+        if messages:
+            self.waiting_by_topic[topic_hash] = messages
+        else:
+            self.waiting_by_topic.pop(topic_hash, None)
+
+    def _says(self, checkpoint: TimerCheckpoint) -> bool:
+        return (checkpoint.read_ms, checkpoint.queue_offset) == (self.read_ms, self.queue_offset)

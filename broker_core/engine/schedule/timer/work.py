@@ -1,0 +1,325 @@
+"""What the timers do, one bounded turn at a time; no event loop, no clock of its own.
+
+    enqueue   messages of the wheel topic → timer store, those that are due already too
+    dequeue   the next due slot: cancels are collected, then its messages delivered in the order in which they came
+
+A slot is begun only when everything that was in the wheel topic by then is in the store, so that a cancel that was accepted
+in time counts. A put that fails is tried again, for ever, with growing pauses: nothing is given up but what the store calls
+illegal.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from broker_core.engine.schedule.lateness import LatenessHour, LatenessWindow
+from broker_core.engine.schedule.timer.far_ahead import FarAhead
+from broker_core.engine.schedule.timer.intake import NOT_A_TIMER, Intake, take
+from broker_core.engine.schedule.timer.layout import Unit
+from broker_core.engine.schedule.timer.messages import (
+    NEVER_ENQUEUED,
+    cancel_key,
+    cancels,
+    delivered,
+    facts_of,
+    properties_of,
+    rolled,
+)
+from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.redo import Redo
+from broker_core.engine.schedule.timer.timer_store import Int64s, TimerStore, WheelSource
+from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.errors import CodecError
+from broker_core.protocol.message.model import MessageToStore
+
+UNITS_A_TURN = 256
+"""Messages that one turn takes out of the wheel; it takes 3 to 5 ms then."""
+INTAKE_A_TURN = 1_024
+"""Messages that one turn puts into the wheel, likewise; more at once cost less each."""
+RETRY_MS = 500
+RETRY_MAX_MS = 10_000
+
+_ILLEGAL = frozenset((PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED))
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class TimerFigures:
+    """What was done since the start.
+
+    Attributes:
+        delivered: Messages put into their real topics.
+        cancelled: Messages that were not, because a cancel named them.
+        rolled: Messages put into the wheel again.
+        lost: Messages whose record is gone or damaged, and those that the store calls illegal.
+        refusal: Why the last put failed; empty when it did not.
+    """
+
+    delivered: int = 0
+    cancelled: int = 0
+    rolled: int = 0
+    lost: int = 0
+    refusal: str = ""
+
+
+@dataclass(slots=True)
+class _Due:
+    """A slot on its way out."""
+
+    slot_ms: int
+    units: Iterator[tuple[int, Unit]]
+    newest: int
+    positions: array[int] = field(default_factory=lambda: array("q"))
+    cancel_keys: set[bytes] = field(default_factory=set)
+    is_gathered: bool = False
+
+
+class TimerWork:
+    """Enqueues and delivers.
+
+    Args:
+        store: The timer store as it was opened.
+        source: The message store.
+        history: Precisions.
+        put: Stores a message.
+        delivered_to: Told of each delivery: topic and bytes.
+    """
+
+    def __init__(
+        self,
+        store: TimerStore,
+        source: WheelSource,
+        history: PrecisionHistory,
+        *,
+        put: Callable[[MessageToStore], PutResult],
+        delivered_to: Callable[[str, int], None] = lambda _topic, _bytes: None,
+    ) -> None:
+        self.store = store
+        self.figures = TimerFigures()
+        self.lateness = LatenessWindow()
+        self.late_hour = LatenessHour()
+        self.far = FarAhead()
+        self._source = source
+        self._history = history
+        self._put = put
+        self._tell = delivered_to
+        self._redo = Redo(store, source)
+        self._due: _Due | None = None
+        self._goal = 0
+        self._retry_ms = 0
+        self._retry_at_ms = 0
+        self.far.load(store, source)
+
+    # ---- one turn ----
+
+    def turn(self, now_ms: int) -> int | None:
+        """Work for a few milliseconds at most.
+
+        Returns:
+            When to call again, in ms from now: 0 when there is more to do. None: when a message arrives.
+        """
+        if 0 < self._retry_at_ms - now_ms <= RETRY_MAX_MS:
+            return self._retry_at_ms - now_ms
+        self._retry_at_ms = 0
+        self._enqueue(now_ms)
+        if not self._retry_at_ms and not self.store.is_redoing and self._is_ready(now_ms):
+            self._dequeue(now_ms)
+        if self._retry_at_ms:
+            return self._retry_at_ms - now_ms
+        if self.store.queue_offset < self._source.queue_bounds()[1]:
+            return 0
+        next_ms = self.store.next_due_ms
+        self.store.pass_time(now_ms)
+        return None if next_ms is None else max(0, next_ms - now_ms)
+
+    def _is_ready(self, now_ms: int) -> bool:
+        """Whether a slot is on its way out, or is due and everything that came before is in the wheel."""
+        if self._due is not None:
+            return True
+        next_ms, slot_ms = self.store.next_due_ms, self.store.next_slot_ms
+        if next_ms is None or slot_ms is None or next_ms > now_ms:
+            self._goal = 0
+            return False
+        self._goal = self._goal or self._source.queue_bounds()[1]
+        if self.store.queue_offset < self._goal:
+            return False
+        slot = self.store.wheel.slot(slot_ms)
+        if slot is None:
+            return False
+        self._goal = 0
+        self._due = _Due(slot_ms, self.store.units(slot_ms), slot.last)
+        return True
+
+    # ---- into the wheel ----
+
+    def _enqueue(self, now_ms: int) -> None:
+        """Take messages of the wheel topic in."""
+        low, high = self._source.queue_bounds()
+        store = self.store
+        if store.queue_offset < low:
+            logger.warning(
+                "messages %d to %d of the wheel topic are deleted; they are not delivered", store.queue_offset, low - 1
+            )
+            self.figures.lost += low - store.queue_offset
+            store.queue_offset = low
+        units = self._source.queue_columns(store.queue_offset, INTAKE_A_TURN)
+        count = len(units.physical_offset)
+        if not count and store.queue_offset < high:
+            logger.warning("message %d of the wheel topic is not in its queue; it is passed over", store.queue_offset)
+            self.figures.lost += 1
+            store.queue_offset += 1
+        if not count:
+            return
+        offsets = np.arange(store.queue_offset, store.queue_offset + count)
+        taken = take(self._source, units)
+        slots_ms = self._history.slots_ms(taken.out_ms, offsets)
+        wanted = self._wanted(taken, slots_ms, offsets)
+        if self._put_in(taken.part(wanted), slots_ms[wanted], offsets[wanted], now_ms):
+            store.queue_offset += count
+
+    def _wanted(self, taken: Intake, slots_ms: Int64s, offsets: Int64s) -> Int64s:
+        """Which messages come into the wheel: those that are timer messages, and not done with."""
+        is_timer = taken.out_ms != NOT_A_TIMER
+        for queue_offset in offsets[~is_timer].tolist():
+            logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
+            self.figures.lost += 1
+        wanted = np.flatnonzero(is_timer)
+        if offsets[0] >= self.store.redo_until:
+            return wanted
+        rows = (offsets, slots_ms, taken.columns.physical_offset, taken.columns.record_bytes)
+        facts = zip(*(column[wanted].tolist() for column in rows), strict=True)
+        return wanted[[not self._redo.is_done(*fact) for fact in facts]]
+
+    def _put_in(self, taken: Intake, slots_ms: Int64s, offsets: Int64s, now_ms: int) -> bool:
+        """Put messages into the wheel; returns False when some of them must be tried again later."""
+        if not len(offsets):
+            return True
+        store = self.store
+        places = store.places(slots_ms, now_ms)
+        room = store.room_for(places)
+        if room:
+            places, columns = places.part(slice(room)), taken.columns.part(slice(room))
+            store.add(places, columns, now_ms)
+            for row in np.flatnonzero(places.is_roll).tolist():
+                self.far.add(int(taken.out_ms[row]), -1 if columns.is_delete[row] else 1)
+        if room == len(offsets):
+            return True
+        store.queue_offset = int(offsets[room])
+        self._pause(now_ms, "the timer wheel has no room, or waits for the disk")
+        return False
+
+    # ---- out of the wheel ----
+
+    def _dequeue(self, now_ms: int) -> None:
+        due = self._due
+        assert due is not None
+        if not due.is_gathered:
+            self._gather(due)
+            return
+        for _ in range(min(UNITS_A_TURN, len(due.positions))):
+            unit = self.store.log.unit(due.positions[-1])
+            if unit is not None:
+                if not self._hand_out(due, unit, now_ms):
+                    return
+                self.store.left(unit)
+            due.positions.pop()
+        if not due.positions:
+            self._finish(due)
+
+    def _gather(self, due: _Due) -> None:
+        """Read a part of the chain, cancels at once."""
+        for count, (position, unit) in enumerate(due.units, 1):
+            due.positions.append(position)
+            if unit.is_delete and not unit.is_roll:
+                record = self._source.record(unit.physical_offset, unit.record_bytes)
+                key = None if record is None else cancel_key(record)
+                if key is not None:
+                    due.cancel_keys.add(key)
+            if count == UNITS_A_TURN:
+                return
+        due.is_gathered = True
+
+    def _finish(self, due: _Due) -> None:
+        """Done with a slot, unless more came into it meanwhile: messages that were late, or a clock that was set back."""
+        slot = self.store.wheel.slot(due.slot_ms)
+        newest = due.newest if slot is None else slot.last
+        if newest == due.newest:
+            self.store.slot_done(due.slot_ms)
+            self._due = None
+            return
+        added = ((position, unit) for position, unit in self.store.units(due.slot_ms) if position > due.newest)
+        self._due = _Due(due.slot_ms, added, newest, cancel_keys=due.cancel_keys)
+
+    def _hand_out(self, due: _Due, unit: Unit, now_ms: int) -> bool:
+        """Deal with one unit; returns False when it must be tried again."""
+        if unit.is_delete and not unit.is_roll:
+            return True
+        record = self._source.record(unit.physical_offset, unit.record_bytes)
+        properties = b"" if record is None else properties_of(record)
+        facts = facts_of(properties)
+        if record is None or facts is None:
+            logger.warning("the timer message at %d is deleted or damaged; it cannot be delivered", unit.physical_offset)
+            self.figures.lost += 1
+            return True
+        if unit.is_roll:
+            return self._roll(record, unit, facts.out_ms, now_ms)
+        if due.cancel_keys and cancels(due.cancel_keys, properties):
+            self.figures.cancelled += 1
+            return True
+        return self._deliver(record, unit, now_ms)
+
+    def _roll(self, record: memoryview, unit: Unit, out_ms: int, now_ms: int) -> bool:
+        queue_offset = int.from_bytes(record[20:28])
+        slot_ms = self._history.slot_ms(out_ms, queue_offset)
+        try:
+            message = rolled(record, enqueue_ms=unit.write_ms, now_ms=now_ms, out_ms=slot_ms)
+        except CodecError as error:
+            return self._given_up(unit.physical_offset, error.message)
+        if self._store(message, unit.physical_offset, now_ms):
+            self.figures.rolled += 1
+            self.far.add(out_ms, 1 if unit.is_delete else -1)
+            return True
+        return False
+
+    def _deliver(self, record: memoryview, unit: Unit, now_ms: int) -> bool:
+        try:
+            message = delivered(record, enqueue_ms=NEVER_ENQUEUED if unit.was_late else unit.write_ms, now_ms=now_ms)
+        except CodecError as error:
+            return self._given_up(unit.physical_offset, error.message)
+        if not self._store(message, unit.physical_offset, now_ms):
+            return False
+        self.figures.delivered += 1
+        late_ms = max(0, now_ms - unit.slot_ms - self.store.precision_ms)
+        self.lateness.add(late_ms, now_ms // 1_000)
+        self.late_hour.add(late_ms, now_ms // 1_000)
+        return True
+
+    def _store(self, message: MessageToStore, where: int, now_ms: int) -> bool:
+        result = self._put(message)
+        if result.status is PutStatus.PUT_OK:
+            self.figures.refusal = ""
+            self._retry_ms = 0
+            self._tell(message.topic, result.wrote_bytes)
+            return True
+        if result.status in _ILLEGAL:
+            return self._given_up(where, f"the store does not take it: {result.status.value}")
+        self._pause(now_ms, result.status.value)
+        return False
+
+    def _given_up(self, where: int, why: str) -> bool:
+        logger.error("a timer message cannot be delivered and is passed over (%d): %s", where, why)
+        self.figures.lost += 1
+        return True
+
+    def _pause(self, now_ms: int, why: str) -> None:
+        if not self.figures.refusal:
+            logger.warning("timers wait, and are tried again: %s", why)
+        self.figures.refusal = why
+        self._retry_ms = min(RETRY_MAX_MS, self._retry_ms * 2 or RETRY_MS)
+        self._retry_at_ms = now_ms + self._retry_ms

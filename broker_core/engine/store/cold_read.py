@@ -1,0 +1,182 @@
+"""Records that lie far back in the log: are they in memory, and if not, bring them there.
+
+A slice of a mapping that is not in memory makes whoever touches it wait for the disk, with the interpreter held: every other
+thread waits, too. So far back records are first looked for with a read that does not wait, and where they are missing read by a
+thread that may wait, some further ones with them.
+
+Where the system has no such read, records count as in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.results import Place
+
+AHEAD_BYTES = 4 * 1024 * 1024
+"""Read behind far back records before a consumer that catches up gets there."""
+
+KNOWN_SECONDS = 1.0
+"""So long what was found in memory counts as still there."""
+
+KNOWN_PIECES_MAX = 4096
+"""Pieces of 256 KiB that `ResidentPieces` remembers."""
+
+_KNOWN_PIECE_BYTES = 256 * 1024
+_PIECE_BYTES = 256 * 1024
+_GAP_BYTES = 64 * 1024
+_NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
+
+
+def joined(places: Iterable[Place], file_bytes: int) -> Iterator[Place]:
+    """The same bytes with neighbours of one file as one, and with what lies between near ones.
+
+    Records of one queue mostly lie a few others apart: asking for each by itself took longer than all else of a pull.
+    """
+    start = end = -1
+    for offset, size in places:
+        is_near = 0 <= end <= offset <= end + _GAP_BYTES and offset // file_bytes == start // file_bytes
+        if not is_near:
+            if end > start:
+                yield Place(start, end - start)
+            start = offset
+        end = offset + size
+    if end > start:
+        yield Place(start, end - start)
+
+
+def is_in_memory(log: CommitLog, places: Iterable[Place]) -> bool:
+    """Whether reading these bytes would wait for nothing; bytes that cannot be asked for count so, too.
+
+    Ends are looked at, for the system brings bytes to memory in long pieces, in order.
+    """
+    ends = ((place.physical_offset, place.physical_offset + place.size - 1) for place in joined(places, log.file_bytes))
+    return all(_has(log, offset) for both in ends for offset in both)
+
+
+def is_place_in_memory(log: CommitLog, physical_offset: int) -> bool:
+    """Whether one byte can be read without waiting."""
+    return _has(log, physical_offset)
+
+
+def is_ahead_in_memory(log: CommitLog, places: Sequence[Place]) -> bool:
+    """Whether there is enough in memory behind the last of these bytes; so, too, where the file ends before."""
+    last = places[-1]
+    offset = last.physical_offset + last.size + AHEAD_BYTES // 2
+    is_in_file = offset // log.file_bytes == last.physical_offset // log.file_bytes and offset < log.end
+    return not is_in_file or _has(log, offset)
+
+
+def _has(log: CommitLog, offset: int) -> bool:
+    if _NO_WAIT is None:
+        return True
+    position = offset % log.file_bytes
+    try:
+        with _opened(log, offset - position) as descriptor:
+            return os.preadv(descriptor, [bytearray(1)], position, _NO_WAIT) == 1
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without such reads, or a file that was deleted meanwhile
+
+
+def bring_to_memory(log: CommitLog, places: Sequence[Place]) -> None:
+    """Read these bytes from the disk. Waits; for a thread that may.
+
+    Raises:
+        OSError: The disk is broken, or the file was deleted.
+    """
+    read_ahead(log, places)
+    scratch = memoryview(bytearray(_PIECE_BYTES))
+    for place in joined(places, log.file_bytes):
+        position = place.physical_offset % log.file_bytes
+        end = position + place.size
+        with _opened(log, place.physical_offset - position) as descriptor:
+            while position < end and (read := os.preadv(descriptor, [scratch[: end - position]], position)):
+                position += read
+
+
+def read_ahead(log: CommitLog, places: Sequence[Place]) -> None:
+    """Have the system bring what lies behind the last of these bytes to memory; may wait a little.
+
+    Raises:
+        OSError: The file was deleted.
+    """
+    last = places[-1]
+    position = last.physical_offset % log.file_bytes
+    with _opened(log, last.physical_offset - position) as descriptor:
+        os.posix_fadvise(descriptor, position, AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+
+
+@contextmanager
+def _opened(log: CommitLog, base: int) -> Iterator[int]:
+    descriptor = os.open(log.path(base), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class ResidentPieces:
+    """Remembers for a moment which parts of the log were found in memory, for consumers that read them piece by piece.
+
+    Asking for each pull anew took a third of its time. Should the system drop a part within that moment, one pull waits for the
+    disk. For any thread.
+
+    Args:
+        log: The log.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, log: CommitLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._known_until: dict[int, float] = {}
+        self._ahead_until: dict[int, float] = {}
+
+    def has(self, start: int, end: int) -> bool:
+        """Whether these bytes, of one file, can be read without waiting."""
+        now = self._clock()
+        for piece in range(start // _KNOWN_PIECE_BYTES, (end - 1) // _KNOWN_PIECE_BYTES + 1):
+            if self._known_until.get(piece, now) <= now:
+                if not self._look(piece, start):
+                    return False
+                _remember(self._known_until, piece, now)
+        return True
+
+    def lacks_ahead(self, end: int) -> bool:
+        """Whether it is time to read ahead behind ``end``; asked of the system once a piece."""
+        now = self._clock()
+        piece = end // _KNOWN_PIECE_BYTES
+        if self._ahead_until.get(piece, now) > now:
+            return False
+        _remember(self._ahead_until, piece, now)
+        return not is_ahead_in_memory(self._log, [Place(end - 1, 1)])
+
+    def _look(self, piece: int, start: int) -> bool:
+        """Ask for a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
+        if _NO_WAIT is None:
+            return True
+        log = self._log
+        base = start - start % log.file_bytes
+        first = max(piece * _KNOWN_PIECE_BYTES, base)
+        end = min((piece + 1) * _KNOWN_PIECE_BYTES, base + log.file_bytes, log.end)
+        byte = [bytearray(1)]
+        try:
+            with _opened(log, base) as descriptor:
+                places = (*range(first - base, end - base, _GAP_BYTES), end - base - 1)
+                return all(os.preadv(descriptor, byte, place, _NO_WAIT) == 1 for place in places)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # as in `_has`
+
+
+def _remember(until: dict[int, float], piece: int, now: float) -> None:
+    if len(until) >= KNOWN_PIECES_MAX:
+        until.clear()
+    until[piece] = now + KNOWN_SECONDS

@@ -1,0 +1,397 @@
+"""Consume queue: where the messages of one queue lie in the commit log, 20 bytes each.
+
+    physical offset i64 | record size i32 | tags code i64
+
+New units are kept in memory and written to the file by `write`, from time to time: the log is the truth, and a queue that is
+behind it is completed at the next start. So a queue needs neither a mapping nor an open file, and a store can have many.
+
+Not safe for concurrent use by itself: callers hold the store's lock, except in `write` (see there).
+
+Source: store specification §4, §10.2, §10.5.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
+from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension, PendingExt, is_address
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.file_row import write_in_files
+from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.engine.store.results import QueueUnit
+
+UNIT = struct.Struct(">qiq")
+UNIT_BYTES = CONSUME_QUEUE_UNIT_BYTES
+assert UNIT.size == UNIT_BYTES
+
+PRE_BLANK_SIZE = 0x7FFFFFFF
+PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
+"""Fills a file before the first unit of a queue whose older files are gone (§4.4)."""
+
+KEPT_UNITS = 204
+"""Units kept in memory after they were written, for the consumers that keep up (4 KiB a queue)."""
+UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
+"""A queue with more than this in memory is written by the put that notices."""
+
+_ZERO_UNIT = bytes(UNIT_BYTES)
+_SCAN_BYTES = 20 * 3276
+
+_pack_unit = UNIT.pack
+
+
+class PendingUnits(NamedTuple):
+    """What `ConsumeQueue.write` has to bring to the disk."""
+
+    start_offset: int
+    data: bytes
+    extension: PendingExt | None = None
+
+
+class ConsumeQueue:
+    """One consume queue.
+
+    Args:
+        topic: Name as stored.
+        queue_id: Number.
+        directory: Where its files are, or will be.
+        file_bytes: Size of a file, a multiple of 20.
+        disk: Access to the operating system.
+        read_only: Never write to the directory.
+        extension: Where more is said about its messages; None for a queue without.
+    """
+
+    __slots__ = (
+        "_directory",
+        "_disk",
+        "_mended",
+        "_read_only",
+        "_tail_start",
+        "_unsynced",
+        "changes",
+        "directory_is_new",
+        "extension",
+        "file_bytes",
+        "is_damaged",
+        "last_store_ms",
+        "max_offset",
+        "min_offset",
+        "queue_id",
+        "tail",
+        "topic",
+        "written_offset",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        directory: Path,
+        file_bytes: int,
+        disk: Disk,
+        *,
+        read_only: bool,
+        extension: ConsumeQueueExtension | None = None,
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.file_bytes = file_bytes
+        self.extension = extension
+        self.min_offset = 0
+        self.max_offset = 0
+        self.changes = 0
+        """Grows when units that were there become others, or none."""
+        self.last_store_ms = -1
+        """Store time of the last message; -1 not known."""
+        self.directory_is_new = False
+        self.is_damaged = False
+        """`load` found files that do not follow each other; the queue must be built anew."""
+        self._directory = directory
+        self._disk = disk
+        self._read_only = read_only
+        self.tail = bytearray()
+        """The newest units; a put adds its own by itself, with ``max_offset``."""
+        self._tail_start = 0
+        self.written_offset = 0
+        """Offset up to which the files have the units."""
+        self._unsynced: set[Path] = set()
+        self._mended: dict[int, bytes] = {}
+        """Read-only, units that take the place of those in the files."""
+
+    # ---- writing -------------------------------------------------------------------------------------------------------
+
+    def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> int:
+        """Add the unit of the next message; returns how many are in memory only."""
+        self.tail += _pack_unit(physical_offset, record_bytes, tags_code)
+        self.max_offset = end = self.max_offset + 1
+        return end - self.written_offset
+
+    def extend(self, units: bytes) -> int:
+        """Add the units of the next messages; returns how many are in memory only."""
+        self.tail += units
+        self.max_offset = end = self.max_offset + len(units) // UNIT_BYTES
+        return end - self.written_offset
+
+    def start_at(self, offset: int) -> None:
+        """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
+        self.changes += 1
+        units_in_file = self.file_bytes // UNIT_BYTES
+        first = offset - offset % units_in_file
+        self.tail = bytearray(PRE_BLANK * (offset - first))
+        self._tail_start = self.written_offset = first
+        self.min_offset = self.max_offset = offset
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Bytes in memory that the file does not have."""
+        return (self.max_offset - self.written_offset) * UNIT_BYTES
+
+    def pending(self) -> PendingUnits:
+        """Copy of what is to be written; taken under the store's lock."""
+        extension = self.extension.pending() if self.extension is not None else None
+        start = (self.written_offset - self._tail_start) * UNIT_BYTES
+        return PendingUnits(self.written_offset, bytes(self.tail[start:]), extension)
+
+    def write(self, pending: PendingUnits) -> None:
+        """Write units to the files; called without the store's lock, by one thread at a time.
+
+        Raises:
+            OSError: The disk is full or broken; `written` must not be called then.
+        """
+        if pending.extension is not None and self.extension is not None:
+            self.extension.write(pending.extension)  # first: a unit must not name what is not there
+        if not self._directory.is_dir():
+            self._directory.mkdir(parents=True)
+            self.directory_is_new = True
+        write_in_files(
+            self._disk,
+            self._directory,
+            pending.data,
+            position=pending.start_offset * UNIT_BYTES,
+            file_bytes=self.file_bytes,
+            written=self._unsynced,
+        )
+
+    def written(self, pending: PendingUnits) -> None:
+        """Take note that `write` succeeded; called under the store's lock."""
+        if pending.extension is not None and self.extension is not None:
+            self.extension.written(pending.extension)
+        self.written_offset = pending.start_offset + len(pending.data) // UNIT_BYTES
+        surplus = self.written_offset - self._tail_start - KEPT_UNITS
+        if surplus > 0:
+            del self.tail[: surplus * UNIT_BYTES]
+            self._tail_start += surplus
+
+    @property
+    def needs_sync(self) -> bool:
+        """Whether bytes written to the files may not be on the disk."""
+        return bool(self._unsynced)
+
+    def sync(self) -> None:
+        """Bring what was written to the disk; by the thread that writes.
+
+        Raises:
+            OSError: The sync failed.
+        """
+        if self.extension is not None:
+            self.extension.sync()
+        for path in sorted(self._unsynced):
+            self._disk.sync_sized(path, self.file_bytes)
+        if self.directory_is_new:
+            for directory in (self._directory, self._directory.parent, self._directory.parent.parent):
+                self._disk.sync_directory(directory)
+            self.directory_is_new = False
+        self._unsynced.clear()
+
+    # ---- reading -------------------------------------------------------------------------------------------------------
+
+    def units(self, offset: int, count: int) -> bytes:
+        """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty where there are none."""
+        units_in_file = self.file_bytes // UNIT_BYTES
+        end = min(offset + count, self.max_offset, offset - offset % units_in_file + units_in_file)
+        if offset < 0 or offset >= end:
+            return b""
+        in_memory = max(offset, min(end, self._tail_start))
+        tail = bytes(self.tail[(in_memory - self._tail_start) * UNIT_BYTES : (end - self._tail_start) * UNIT_BYTES])
+        if in_memory == offset:
+            return tail
+        on_disk = self._read(offset, in_memory - offset)
+        return on_disk + tail if len(on_disk) == (in_memory - offset) * UNIT_BYTES else on_disk
+
+    def unit(self, offset: int) -> QueueUnit | None:
+        """One unit, None where there is none."""
+        data = self.units(offset, 1)
+        return QueueUnit._make(UNIT.unpack(data)) if len(data) == UNIT_BYTES else None
+
+    def plain_code(self, tags_code: int) -> int | None:
+        """What a unit's third field stands for: itself, or what the extension has at that address; None if that is lost."""
+        if not is_address(tags_code):
+            return tags_code
+        unit = self.extension.unit(tags_code) if self.extension is not None else None
+        return None if unit is None else unit.tags_code
+
+    def next_file_offset(self, offset: int) -> int:
+        """First queue offset of the file behind the one that holds ``offset``."""
+        units_in_file = self.file_bytes // UNIT_BYTES
+        return offset - offset % units_in_file + units_in_file
+
+    def _read(self, offset: int, count: int) -> bytes:
+        position = offset * UNIT_BYTES
+        base = position - position % self.file_bytes
+        try:
+            data = self._disk.read_at(self._directory / offset_name(base), count * UNIT_BYTES, position - base)
+        except FileNotFoundError:
+            return b""
+        data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+        return self._with_mended(offset, data) if self._mended else data
+
+    def _with_mended(self, offset: int, data: bytes) -> bytes:
+        units = bytearray(data)
+        for number in range(len(data) // UNIT_BYTES):
+            if offset + number in self._mended:
+                units[number * UNIT_BYTES : (number + 1) * UNIT_BYTES] = self._mended[offset + number]
+        return bytes(units)
+
+    # ---- recovery ------------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Find the first and the last unit in the files. Units behind a hole do not count.
+
+        A unit of zeros ends a queue: what follows one can only be left-overs of a crash. The last three files are looked
+        through, as RocketMQ does; a hole further back is found when it is read, and by a rebuild.
+        """
+        files = offset_files(self._directory)
+        if not files:
+            return
+        first = files[0][1]
+        self.is_damaged = any(base != first + index * self.file_bytes for index, (_, base) in enumerate(files))
+        if self.is_damaged or first % self.file_bytes:
+            self.is_damaged = True
+            return
+        self.min_offset = self.max_offset = files[0][1] // UNIT_BYTES
+        for index, (path, base) in enumerate(files):
+            if index < len(files) - 3:
+                continue
+            valid_bytes = self._valid_bytes(path)
+            self.max_offset = (base + valid_bytes) // UNIT_BYTES
+            if valid_bytes < self.file_bytes:
+                break
+        self._tail_start = self.written_offset = self.max_offset
+
+    def _valid_bytes(self, path: Path) -> int:
+        """Bytes before the first unit of zeros.
+
+        Twenty zeros in a row cannot lie within two valid units (a size is never zero), so a plain byte search, at the
+        speed of memory, finds the place.
+        """
+        position = 0
+        while position < self.file_bytes:
+            data = self._disk.read_at(path, _SCAN_BYTES, position)
+            data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+            start = 0
+            while (hit := data.find(_ZERO_UNIT, start)) >= 0:
+                start = -(-hit // UNIT_BYTES) * UNIT_BYTES
+                if data[start : start + UNIT_BYTES] == _ZERO_UNIT:
+                    return position + start
+            if data.endswith(_ZERO_UNIT):
+                return position + len(data) - UNIT_BYTES
+            position += len(data)
+            if len(data) < _SCAN_BYTES:
+                return position
+        return position
+
+    def cut(self, offset: int) -> None:
+        """Drop all units from ``offset`` on, on the disk too unless read-only."""
+        if offset >= self.max_offset:
+            return
+        self.changes += 1
+        self.max_offset = max(offset, 0)
+        self.min_offset = min(self.min_offset, self.max_offset)
+        if self.max_offset < self._tail_start:
+            self.tail = bytearray()
+            self._tail_start = self.max_offset
+        else:
+            del self.tail[(self.max_offset - self._tail_start) * UNIT_BYTES :]
+        self.written_offset = min(self.written_offset, self.max_offset)
+        self.clear_behind_end()
+
+    def clear_behind_end(self) -> None:
+        """Remove left-overs behind the last written unit from the files, unless read-only."""
+        if self._read_only:
+            return
+        end = self.written_offset * UNIT_BYTES
+        for path, base in offset_files(self._directory):
+            if base >= end:
+                path.unlink()
+                self._unsynced.discard(path)  # or syncing it would make it again, as a queue that starts there
+            elif end < base + self.file_bytes:
+                self._disk.clear_behind(path, end - base)
+                self._unsynced.add(path)
+
+    def settle_extension(self) -> None:
+        """Let the extension end behind the last unit that has one; once recovery has found the queue's end."""
+        if self.extension is not None:
+            self.extension.settle(self._last_address())
+
+    def _last_address(self) -> int | None:
+        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
+        end = self.max_offset
+        while end > self.min_offset:
+            start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
+            for _, _, code in reversed(list(UNIT.iter_unpack(self.units(start, end - start)))):
+                if is_address(code):
+                    return int(code)
+            end = start
+        return None
+
+    def mend(self, offset: int, unit: bytes) -> None:
+        """Put a unit in place of a damaged one; read-only, in memory alone. By the thread that writes, under the store's lock.
+
+        Raises:
+            OSError: The disk is full or broken.
+        """
+        self.changes += 1
+        position = (offset - self._tail_start) * UNIT_BYTES
+        if position >= 0:
+            self.tail[position : position + UNIT_BYTES] = unit
+        if self._read_only:
+            self._mended[offset] = unit
+        elif offset < self.written_offset:
+            self.write(PendingUnits(offset, unit))
+
+    def remove_before_min(self) -> int:
+        """Delete files that hold nothing but units before the min offset, never the last; returns how many."""
+        files = offset_files(self._directory)
+        removed = 0
+        for path, base in files[:-1]:
+            if base + self.file_bytes > min(self.min_offset, self.written_offset) * UNIT_BYTES:
+                break
+            path.unlink()
+            self._unsynced.discard(path)
+            removed += 1
+        if removed and self.extension is not None and (first := self.unit(self.min_offset)) and is_address(first.tags_code):
+            self.extension.remove_before(first.tags_code)
+        return removed
+
+    def forget(self) -> None:
+        """Drop all units and files, to build the queue anew."""
+        self.changes += 1
+        if not self._read_only:
+            for path, _ in offset_files(self._directory):
+                path.unlink()
+        self.tail = bytearray()
+        self._tail_start = self.written_offset = self.min_offset = self.max_offset = 0
+        self._unsynced.clear()
+        self.is_damaged = False
+
+    def remove(self) -> None:
+        """Delete files and directory; the topic's directory too when it is empty then."""
+        self.forget()
+        if self.extension is not None:
+            self.extension.remove()
+        if self._directory.is_dir():
+            self._directory.rmdir()
+            if not any(self._directory.parent.iterdir()):
+                self._directory.parent.rmdir()

@@ -1,0 +1,78 @@
+"""What recovery cuts off the log although it holds records: kept beside the store, so that nothing goes without a trace.
+
+Behind the first bad place a log ends. What a crash leaves there is rubbish as a rule; but where one place was damaged in the
+middle of good records, those behind it are records as well. They go to ``orbit.cut/commitlog``, which is a log of its own:
+``orbit store dump DIR/orbit.cut`` shows them. The next cut replaces it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.disk import Disk
+from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE
+
+_WINDOW_BYTES = 16 * 1024 * 1024
+_OVERLAP_BYTES = 5 * 1024 * 1024
+"""More than a record has, so that each lies wholly in one window."""
+_MAGIC_CODES = tuple(SIZE.pack(magic) for magic in (MAGIC_V1, MAGIC_V2))
+
+_log = logging.getLogger(__name__)
+
+
+def keep_what_is_cut(log: CommitLog, end: int, place: Path, disk: Disk) -> bool:
+    """Copy the log from ``end`` on to ``place`` if there are records in it; says whether there were.
+
+    Args:
+        log: Its ``end`` still behind all files.
+        end: Where it will be cut.
+        place: Directory of the copy; an older one is replaced.
+        disk: Access to the operating system.
+    """
+    if not any(_has_records(log, base, max(end - base, 0), disk) for base in log.bases if base + log.file_bytes > end):
+        return False
+    try:
+        shutil.rmtree(place, ignore_errors=True)
+        directory = place / "commitlog"
+        directory.mkdir(parents=True)
+        for base in log.bases:
+            if base + log.file_bytes > end:
+                _copy(log, base, max(end - base, 0), directory, disk)
+    except OSError as error:
+        _log.warning("records behind %d of the commit log are cut off, and cannot be kept: %s", end, error)
+        return True
+    _log.warning("behind a damaged place at %d the commit log has records; they are cut off and kept in %s", end, place)
+    return True
+
+
+def _has_records(log: CommitLog, base: int, position: int, disk: Disk) -> bool:
+    mapped = log.map_at(base)
+    while mapped is not None and (position := disk.next_data(log.path(base), position)) < len(mapped):
+        stop = min(position + _WINDOW_BYTES, len(mapped))
+        part = bytes(mapped[position:stop])
+        if any(code in part for code in _MAGIC_CODES):
+            from broker_core.engine.store.layout import scan_records  # noqa: PLC0415  numpy takes 0.2 s to load
+
+            if len(scan_records(mapped, base, position, stop)):
+                return True
+        position = stop if stop == len(mapped) else stop - _OVERLAP_BYTES
+    return False
+
+
+def _copy(log: CommitLog, base: int, position: int, directory: Path, disk: Disk) -> None:
+    source = log.path(base)
+    size = source.stat().st_size
+    descriptor = disk.open_sized(directory / source.name, size)
+    try:
+        with source.open("rb", buffering=0) as file:
+            while (position := disk.next_data(source, position)) < size:
+                data = os.pread(file.fileno(), min(_WINDOW_BYTES, size - position), position)
+                disk.write_at(descriptor, data, position)
+                position += len(data)
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)

@@ -1,0 +1,98 @@
+"""How full the disks of a store are, and what follows: puts are refused above one limit, old files go above others.
+
+Commit log and consume queues may lie on different disks, the log on several; each is asked. Of the log's, the least full
+counts, as new files go there; of log and queues, the fuller one.
+
+Source: store specification §12.3 (bounds of the limits as in 5.x).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from broker_core.config import StoreConfig
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.write_gate import Refusal, WriteGate
+
+WARNING_PERCENT_LOW, WARNING_PERCENT_HIGH = 35, 90
+"""Bounds of ``diskSpaceWarningLevelRatio``; what lies outside is brought in, as RocketMQ does."""
+FORCIBLY_PERCENT_LOW, FORCIBLY_PERCENT_HIGH = 30, 85
+"""Likewise of ``diskSpaceCleanForciblyRatio``."""
+MAX_USED_PERCENT_LOW, MAX_USED_PERCENT_HIGH = 10, 95
+"""Likewise of ``diskMaxUsedSpaceRatio``."""
+
+NOT_KNOWN = -1
+
+_log = logging.getLogger(__name__)
+
+
+def warning_percent(config: StoreConfig) -> int:
+    """Above this, puts are refused."""
+    return min(max(config.disk_warning_percent, WARNING_PERCENT_LOW), WARNING_PERCENT_HIGH)
+
+
+def clean_forcibly_percent(config: StoreConfig) -> int:
+    """Above this, files go before their time."""
+    return min(max(config.disk_clean_forcibly_percent, FORCIBLY_PERCENT_LOW), FORCIBLY_PERCENT_HIGH)
+
+
+def max_used_percent(config: StoreConfig) -> int:
+    """Above this, files past their time go at any hour."""
+    return min(max(config.disk_max_used_percent, MAX_USED_PERCENT_LOW), MAX_USED_PERCENT_HIGH)
+
+
+class DiskUse:
+    """Asks the disks of one store.
+
+    Args:
+        disk: Access to the operating system.
+        gate: Told when a disk is too full, and when it is no longer.
+        log_directories: Of the commit log.
+        queue_directory: Of the consume queues.
+    """
+
+    def __init__(self, disk: Disk, gate: WriteGate, log_directories: Sequence[Path], queue_directory: Path) -> None:
+        self._disk = disk
+        self._gate = gate
+        self._log_directories = log_directories
+        self._queue_directory = queue_directory
+
+    def percent(self, directory: Path) -> int:
+        """Use of the disk that holds a directory, rounded up; `NOT_KNOWN` if it cannot be told."""
+        try:
+            used, total = self._disk.usage(_existing(directory))
+        except OSError as error:
+            _log.warning("the disk of %s cannot be asked for its use: %s", directory, error.strerror)
+            return NOT_KNOWN
+        return -(-used * 100 // total) if total else NOT_KNOWN
+
+    def check(self, config: StoreConfig) -> int:
+        """Refuse or take puts, by the use of the disks; returns that of the fullest, `NOT_KNOWN` if one cannot be told."""
+        log_directory = min(self._log_directories, key=self.percent)
+        found = [(self.percent(directory), directory) for directory in (log_directory, self._queue_directory)]
+        percent, directory = max(found)
+        limit = warning_percent(config)
+        if percent > limit:
+            self._refuse(directory, percent, limit)
+            return percent
+        self._gate.withdraw(Refusal.DISK_USE)
+        is_unknown = min(found)[0] == NOT_KNOWN
+        return NOT_KNOWN if is_unknown and percent <= max_used_percent(config) else percent
+
+    def _refuse(self, directory: Path, percent: int, limit: int) -> None:
+        text = (
+            f"the disk of {directory} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio). "
+            "Free some room; messages are taken again within seconds"
+        )
+        if not self._gate.holds(Refusal.DISK_USE):
+            _log.warning("%s", text)
+        self._gate.refuse(Refusal.DISK_USE, text)
+
+
+def _existing(directory: Path) -> Path:
+    """A directory, or the one in which it would be made."""
+    while not directory.exists() and directory != directory.parent:
+        directory = directory.parent
+    return directory

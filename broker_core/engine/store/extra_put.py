@@ -1,0 +1,201 @@
+"""Puts of a store with queue extensions or multi-dispatch: what the plain put leaves out for speed.
+
+    extension        tags code, store time and filter bits go to the queue's extension, its address to the queue
+    multi-dispatch   a message that names further queues in INNER_MULTI_DISPATCH enters those as well; its offsets in them
+                     are added to its properties, under the lock, as INNER_MULTI_QUEUE_OFFSET
+
+Batches get extensions but are not dispatched further, as in RocketMQ.
+
+Source: store specification §4.6, §14.2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+
+from broker_core.config import StoreConfig
+from broker_core.engine.store.batch_put import BatchDraft
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
+from broker_core.engine.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, unit_tags_code
+from broker_core.engine.store.paths import is_topic_name
+from broker_core.engine.store.queue_table import QueueKey, QueueTable
+from broker_core.engine.store.queue_writer import QueueWriter
+from broker_core.engine.store.results import Arrival, PutResult, PutStatus
+from broker_core.engine.store.write_gate import WriteGate
+from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.message.properties import (
+    INNER_MULTI_DISPATCH,
+    INNER_MULTI_QUEUE_OFFSET,
+    PROPERTIES_BYTES_MAX,
+    WAIT,
+    append_properties,
+    encode_properties,
+    find_property,
+    property_marker,
+)
+from broker_core.protocol.message.record import FIXED_BYTES_OF, TopicField, host_flags
+from broker_core.protocol.message.sys_flag import enters_queue
+
+FilterBits = Callable[[str, bytes, int], bytes]
+"""From topic, encoded properties and tags code of a message to the bits of the filters that take it; empty for not known."""
+
+_NOT_DISPATCHED = ("%RETRY%", "rmq_sys_", SCHEDULE_TOPIC)
+_DROPPED = (property_marker(WAIT), property_marker(INNER_MULTI_QUEUE_OFFSET))
+
+
+class ExtraPut:
+    """See the module. Methods may be called from any thread.
+
+    Args:
+        config: Which of the two is on, and how many light queues there may be.
+        log: The commit log.
+        queues: All queues.
+        writer: Told of queues with new units.
+        gate: Whether puts are taken.
+        levels: Delay levels.
+        memory_lock: The store's; held while a message is stored.
+        clock: Store time, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        log: CommitLog,
+        queues: QueueTable,
+        writer: QueueWriter,
+        gate: WriteGate,
+        *,
+        levels: DelayLevels,
+        memory_lock: threading.Lock,
+        clock: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._commit_log = log
+        self._queues = queues
+        self._writer = writer
+        self._gate = gate
+        self._levels = levels
+        self._lock = memory_lock
+        self._clock = clock
+        self.filter_bits: FilterBits = lambda _topic, _properties, _code: b""
+        """Set by whoever knows the filters; called under the store's lock, so it must be quick."""
+
+    def put(self, message: MessageToStore, queue: ConsumeQueue, topic: TopicField) -> tuple[PutResult, list[Arrival]]:
+        """Store one message that was checked otherwise; returns what became of it and what entered queues.
+
+        Raises:
+            OSError: There is no room on the disk; nothing has changed.
+        """
+        names = self._further_names(message)
+        if names is None:
+            return PutResult(PutStatus.MESSAGE_ILLEGAL), []
+        sys_flag = host_flags(message)
+        in_queue = enters_queue(sys_flag)
+        with self._lock:
+            if self._gate.is_shut:
+                return PutResult(PutStatus.SERVICE_NOT_AVAILABLE), []
+            if self._exceeds_light_queues(names):
+                return PutResult(PutStatus.LMQ_CONSUME_QUEUE_NUM_EXCEEDED), []
+            further = [self._queues.get_or_add(*key) for key in names] if in_queue else []
+            if names:
+                message = _with_offsets(message, further)
+                if len(message.properties) > PROPERTIES_BYTES_MAX:
+                    return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED), []
+                if not self._commit_log.fits(record_bytes_max(message, topic)):
+                    return PutResult(PutStatus.MESSAGE_ILLEGAL), []
+            now_ms = self._clock()
+            queue_offset = queue.max_offset if in_queue else 0
+            physical, size = self._commit_log.append(message, topic, sys_flag, queue_offset, now_ms)
+            self._writer.last_store_ms = now_ms
+            arrivals: list[Arrival] = []
+            if in_queue:
+                code = unit_tags_code(message.topic, message.properties, now_ms, self._levels)
+                first = Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical, size)
+                arrivals.append(first)
+                self._append(queue, first, message.properties)
+                arrivals += self._append_further(queue, further, first)
+        return PutResult(PutStatus.PUT_OK, physical, size, queue_offset, now_ms, 1, (physical,)), arrivals
+
+    def put_batch(self, draft: BatchDraft, queue: ConsumeQueue) -> tuple[PutResult, list[Arrival]]:
+        """Store a batch that was checked otherwise.
+
+        Raises:
+            OSError: There is no room on the disk; nothing has changed.
+        """
+        with self._lock:
+            if self._gate.is_shut:
+                return PutResult(PutStatus.SERVICE_NOT_AVAILABLE), []
+            now_ms = self._clock()
+            start = self._commit_log.make_room(draft.total_bytes)
+            first = queue.max_offset
+            block, units, offsets = draft.lay_out(physical_offset=start, queue_offset=first, now_ms=now_ms)
+            self._commit_log.append_block(block)
+            self._writer.last_store_ms = now_ms
+            arrivals = [
+                Arrival(queue.topic, queue.queue_id, number, code, now_ms, offset, size)
+                for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), first)
+            ]
+            for arrival, properties in zip(arrivals, draft.member_properties, strict=True):
+                self._append(queue, arrival, properties)
+        result = PutResult(PutStatus.PUT_OK, start, len(block), first, now_ms, len(arrivals), offsets)
+        return result, arrivals
+
+    # ---- queues --------------------------------------------------------------------------------------------------------
+
+    def _append(self, queue: ConsumeQueue, arrival: Arrival, properties: bytes) -> None:
+        code, extension = arrival.tags_code, queue.extension
+        if extension is not None and extension.is_written:
+            bits = self.filter_bits(arrival.topic, properties, code)
+            code = extension.add(code, arrival.store_timestamp_ms, bits)
+        queue.append(arrival.physical_offset, arrival.record_bytes, code)
+        queue.last_store_ms = arrival.store_timestamp_ms
+        self._writer.dirty.add(queue)
+
+    def _append_further(self, queue: ConsumeQueue, further: list[ConsumeQueue], first: Arrival) -> list[Arrival]:
+        arrivals: list[Arrival] = []
+        for other in dict.fromkeys(further):
+            if other is queue:
+                continue  # its own queue, which it is in already
+            arrivals.append(first._replace(topic=other.topic, queue_id=other.queue_id, queue_offset=other.max_offset))
+            other.append(first.physical_offset, first.record_bytes, first.tags_code)
+            other.last_store_ms = first.store_timestamp_ms
+            self._writer.dirty.add(other)
+        return arrivals
+
+    # ---- multi-dispatch ------------------------------------------------------------------------------------------------
+
+    def _further_names(self, message: MessageToStore) -> list[QueueKey] | None:
+        """Queues that a message names; None if a name cannot be one."""
+        if not self._config.multi_dispatch or message.topic.startswith(_NOT_DISPATCHED):
+            return []
+        names = (find_property(message.properties, INNER_MULTI_DISPATCH) or "").split(",")
+        if names == [""]:
+            return []
+        if not all(is_topic_name(name) for name in names):
+            return None
+        return [(name, 0 if name.startswith(LMQ_PREFIX) else message.queue_id) for name in names]
+
+    def _exceeds_light_queues(self, names: list[QueueKey]) -> bool:
+        known = self._queues.by_key
+        new = {key for key in names if key[0].startswith(LMQ_PREFIX) and key not in known}
+        if not new:
+            return False
+        there = sum(topic.startswith(LMQ_PREFIX) for topic, _ in known)
+        return there + len(new) > self._config.lmq_queues_max
+
+
+def record_bytes_max(message: MessageToStore, topic: TopicField) -> int:
+    """Size of a message's record, with the longest addresses."""
+    return FIXED_BYTES_OF[-1] + len(message.body) + len(topic.field) + len(message.properties)
+
+
+def _with_offsets(message: MessageToStore, further: list[ConsumeQueue]) -> MessageToStore:
+    """The message with its offsets in further queues, and without WAIT, as RocketMQ drops it then."""
+    items = message.properties.split(b"\x02")
+    kept = b"\x02".join(item for item in items if item and not item.startswith(_DROPPED))
+    offsets = ",".join(str(queue.max_offset) for queue in further)
+    more = encode_properties({INNER_MULTI_QUEUE_OFFSET: offsets}) if further else b""
+    return dataclasses.replace(message, properties=append_properties(kept, more))

@@ -1,0 +1,460 @@
+"""The index: which records of the log carry a key. All files together, from the log to the answer of a query.
+
+    behind    the log is read from where the index ends, its keys go to the last file, a full one is followed by a new one
+    query     what is still missing is read first, so that a message is found as soon as its put has returned
+    open      files that are damaged, missing or of doubtful content are dropped, and built anew from the log
+
+The index adds nothing to the log; losing it costs the time to read the log again. Puts do nothing for it.
+
+Where RocketMQ loses keys (it drops the last file after a crash, §5.6), the log is read again instead.
+
+Source: store specification §5, §10.3, §12.6.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from broker_core.config import StoreConfig
+from broker_core.engine.store.checkpoint import Checkpoint
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.disk import Disk, is_no_space
+from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
+from broker_core.engine.store.queue_table import IndexNote
+from broker_core.errors import RecordError
+from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
+from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, check_record
+from broker_core.protocol.message.tags import java_string_hash
+
+WINDOW_BYTES = 512 * 1024
+"""Read at a time; between two windows other threads get their turn (5 ms with small messages)."""
+
+DAMAGED_BYTES = 16 * 1024 * 1024
+"""Read at a damaged place; half of it is more than a record has."""
+
+_HASH_OVERFLOW = 1 << 31
+_NAME_FORMAT = "%Y%m%d%H%M%S"
+
+Progress = Callable[[str, int, int], None]
+
+_log = logging.getLogger(__name__)
+
+
+class IndexQuery(NamedTuple):
+    """What is asked for. Times are store times in milliseconds, both inclusive."""
+
+    topic: str
+    key: str
+    from_ms: int
+    to_ms: int
+    unique: bool
+
+
+class FoundAtOpen(NamedTuple):
+    """What the last owner left."""
+
+    clean: bool
+    checkpoint: Checkpoint
+    note: IndexNote | None
+
+
+class IndexService:
+    """The index files of one store. Methods may be called from any thread.
+
+    Args:
+        directory: Where the files are, or will be.
+        log: The commit log.
+        config: Whether there is an index, and the sizes of its files.
+        clock: For names of new files, in milliseconds.
+        disk: Access to the operating system.
+        read_only: Change no file; what the files lack is then kept in memory.
+    """
+
+    def __init__(
+        self, directory: Path, log: CommitLog, config: StoreConfig, clock: Callable[[], int], disk: Disk, *, read_only: bool
+    ) -> None:
+        self._directory = directory
+        self._commit_log = log
+        self._clock = clock
+        self._disk = disk
+        self._read_only = read_only
+        self._is_enabled = config.message_index
+        self._geometry = Geometry(config.max_hash_slots, config.max_index_items)
+        self._lock = threading.Lock()
+        """Held for one window, or one look at the files; taken after all other locks of the store but those of the log."""
+        self._files: list[IndexFile] = []
+        self._position = 0
+        """Complete up to this physical offset."""
+        self._known_keys = 0
+        """Keys of the record at this place that are indexed all the same."""
+        self._pending: FoundAtOpen | None = None
+        self._names_changed = False
+        self.full_end_ms = 0
+        """End time of the last full file, for the checkpoint; 0 if none became full."""
+
+    # ---- opening -------------------------------------------------------------------------------------------------------
+
+    def open(self, found: FoundAtOpen, progress: Progress) -> None:
+        """Take in the files and complete them; read-only this waits for the first query.
+
+        Without room for the index the store opens all the same: `catch_up` goes on once there is some.
+
+        Raises:
+            OSError: The disk is broken.
+        """
+        if not self._is_enabled:
+            return
+        self._pending = found
+        if self._read_only:
+            return
+        try:
+            self.catch_up(progress)
+        except OSError as error:
+            if not is_no_space(error):
+                raise
+            _log.warning("the index in %s cannot grow: %s. Free some room on the disk", self._directory, error.strerror)
+
+    def _recover(self, found: FoundAtOpen) -> None:
+        """Load what can be trusted, and find the place in the log from which keys are missing."""
+        self._load()
+        if self._files:
+            self._geometry = self._files[-1].geometry
+        complete_to = self._judge_noted(found) if found.note else None
+        if complete_to is None:
+            self._judge_unknown(found)
+        self._cut(self._commit_log.end)
+        if complete_to is None:
+            complete_to = self._behind_last()
+        self._position = max(self._commit_log.min_offset, min(complete_to, self._commit_log.end))
+
+    def _load(self) -> None:
+        """Take in the files up to the first that cannot be one; only a full file is followed by another."""
+        for path in _index_paths(self._directory):
+            file = IndexFile.open(path, self._geometry, self._disk, read_only=self._read_only)
+            last = self._files[-1] if self._files else None
+            hurt = path if file is None or not _follows(file, last) else None
+            if last is not None and not last.is_full:
+                hurt = last.path
+            if file is not None:
+                self._files.append(file)
+            if hurt is not None:
+                _log.warning("the index file %s is damaged; it and those behind it are built anew", hurt)
+                self._drop_from(next((n for n, known in enumerate(self._files) if known.path >= hurt), len(self._files)))
+                self._remove_from(hurt)
+                return
+
+    def _remove_from(self, first: Path) -> None:
+        for path in _index_paths(self._directory):
+            if path >= first and not self._read_only:
+                path.unlink()
+
+    def _judge_noted(self, found: FoundAtOpen) -> int | None:
+        """Go back to what our own note vouches for; None if the files are not those noted."""
+        note = found.note
+        assert note is not None
+        names = [file.path.name for file in self._files]
+        if names[: len(note.names)] != note.names or len(note.header) != HEADER_BYTES:
+            return None
+        if not note.names:
+            self._drop_from(0)
+            return note.log_end
+        self._drop_from(len(note.names))
+        last, header = self._files[-1], IndexHeader.decode(note.header)
+        if last.header.next_item < header.next_item or header.next_item > last.geometry.items:
+            return None
+        if not found.clean or last.header != header:
+            from broker_core.engine.store.index_build import restore  # noqa: PLC0415  numpy takes 0.2 s to load
+
+            restore(last, header)
+        return note.log_end
+
+    def _judge_unknown(self, found: FoundAtOpen) -> None:
+        """Without a note: after a crash only full files count; and no key may be missing before or between files."""
+        expected = self._commit_log.min_offset
+        for number, file in enumerate(self._files):
+            is_doubtful = not found.clean and file.header.end_ms > found.checkpoint.index_ms
+            if is_doubtful or (file.header.next_item > 1 and self._has_keys(expected, file.header.begin_offset)):
+                self._drop_from(number)
+                return
+            if file.header.next_item > 1:
+                expected = self._end_of_record(file.header.end_offset)
+
+    def _has_keys(self, start: int, end: int) -> bool:
+        position = start
+        while position < end:
+            window, following = self._window(position, end)
+            if window:
+                from broker_core.engine.store.index_keys import read_keys  # noqa: PLC0415  numpy takes 0.2 s to load
+
+                keys = read_keys(window, position)
+                if len(keys):
+                    return True
+                following = keys.end if keys.end > position else following
+            if following <= position:
+                return False
+            position = following
+        return False
+
+    def _drop_from(self, number: int) -> None:
+        for file in self._files[number:]:
+            file.delete()
+            self._names_changed = True
+        del self._files[number:]
+
+    def _cut(self, log_end: int) -> None:
+        """Drop items of records that are not in the log."""
+        while self._files and self._files[-1].header.next_item > 1 and self._files[-1].header.end_offset >= log_end:
+            last = self._files[-1]
+            next_item = last.first_item_at(log_end)
+            if next_item == 1:
+                self._drop_from(len(self._files) - 1)
+                continue
+            from broker_core.engine.store.index_build import restore  # noqa: PLC0415  numpy takes 0.2 s to load
+
+            restore(last, last.header_up_to(next_item, self._store_ms(last.item(next_item - 1).physical_offset)))
+
+    def _behind_last(self) -> int:
+        """The last record that is indexed: some of its keys may have been in a file that is gone."""
+        with_items = [file for file in self._files if file.header.next_item > 1]
+        if not with_items or self._commit_log.record(with_items[-1].header.end_offset) is None:
+            return self._commit_log.min_offset
+        last = with_items[-1]
+        self._known_keys = last.header.next_item - last.first_item_at(last.header.end_offset)
+        return last.header.end_offset
+
+    def _end_of_record(self, physical_offset: int) -> int:
+        record = self._commit_log.record(physical_offset)
+        return self._commit_log.min_offset if record is None else physical_offset + len(record)
+
+    def _store_ms(self, physical_offset: int) -> int:
+        record = self._commit_log.record(physical_offset)
+        return 0 if record is None else check_record(record, 0, len(record), check_crc=False).head.store_timestamp_ms
+
+    # ---- building ------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether an index is kept."""
+        return self._is_enabled
+
+    def files(self) -> list[tuple[IndexFile, IndexHeader]]:
+        """The files with their headers of this moment, oldest first; for looking at only."""
+        with self._lock:
+            return [(file, file.header) for file in self._files]
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Bytes of the log that are not indexed yet."""
+        return self._commit_log.end - self._position if self._is_enabled else 0
+
+    def catch_up(self, progress: Progress | None = None) -> None:
+        """Index everything that was in the log when this was called.
+
+        Raises:
+            OSError: The disk is full or broken; what is missing is added by a later call.
+        """
+        if not self._is_enabled:
+            return
+        with self._lock:
+            if self._pending is not None:
+                self._recover(self._pending)
+                self._pending = None
+        start, end = self._position, self._commit_log.end
+        while self._position < end:
+            with self._lock:
+                if self._position >= end:
+                    return  # another thread went further meanwhile; going back would index records twice
+                self._index_window(end)
+            if progress is not None:
+                progress("building the index", min(self._position, end) - start, end - start)
+            elif self._position < end:
+                time.sleep(0)  # lets a put go on that waits for the interpreter
+
+    def _index_window(self, end: int) -> None:
+        window, following = self._window(self._position, end)
+        if not window:
+            self._position = following
+            return
+        from broker_core.engine.store.index_build import add_keys  # noqa: PLC0415  numpy takes 0.2 s to load
+        from broker_core.engine.store.index_keys import read_keys  # noqa: PLC0415
+
+        keys = read_keys(window, self._position)
+        done = min(self._known_keys, int((keys.physical_offset == self._position).sum()))
+        self._known_keys = 0
+        while done < len(keys):
+            done += add_keys(self._file_for_append(), keys, done)
+        # A piece without any record is damage; it is passed over as a whole, like everywhere else behind a bad place.
+        self._position = keys.end if keys.end > self._position else following
+
+    def _window(self, position: int, end: int) -> tuple[bytes, int]:
+        """Bytes of records from a place on, and where to go on if there are none in them: the next file, as a rule.
+
+        At a damaged place a larger piece is given, for records may follow in it.
+        """
+        log = self._commit_log
+        base = position - position % log.file_bytes
+        file_end = base + log.file_bytes
+        mapped = log.map_at(base)
+        if mapped is None or position + FILLER.size > min(file_end, end):
+            return b"", min(file_end, end)
+        size, magic = FILLER.unpack_from(mapped, position - base)
+        if magic == MAGIC_BLANK:
+            return b"", min(file_end, end)
+        is_record = magic in (MAGIC_V1, MAGIC_V2) and 0 < size <= log.file_bytes
+        stop = min(position + (max(size, WINDOW_BYTES) if is_record else DAMAGED_BYTES), file_end, end)
+        following = min(file_end, end) if is_record or stop == min(file_end, end) else stop - DAMAGED_BYTES // 2
+        return bytes(mapped[position - base : stop - base]), following
+
+    def _file_for_append(self) -> IndexFile:
+        if self._files and not self._files[-1].is_full:
+            return self._files[-1]
+        header = self._files[-1].header.followed() if self._files else IndexHeader()
+        if not self._read_only:
+            self._directory.mkdir(exist_ok=True)
+        made = IndexFile.create(self._new_path(), self._geometry, header, self._disk, read_only=self._read_only)
+        if self._files:
+            self.full_end_ms = self._files[-1].header.end_ms
+        self._files.append(made)
+        self._names_changed = True
+        return made
+
+    def _new_path(self) -> Path:
+        """Named by the local time; behind the last file even if the clock was set back."""
+        name = _index_name(datetime.fromtimestamp(self._clock() / 1000))  # noqa: DTZ006  the format's is local time
+        last = self._files[-1].path.name if self._files else ""
+        return self._directory / (name if name > last else str(int(last) + 1))
+
+    # ---- asking --------------------------------------------------------------------------------------------------------
+
+    @property
+    def last_update(self) -> tuple[int, int]:
+        """Store time and physical offset of the last message that was indexed; zeros if there is none."""
+        with self._lock:
+            header = self._files[-1].header if self._files else IndexHeader()
+        return header.end_ms, header.end_offset
+
+    def query(self, query: IndexQuery, max_count: int) -> list[memoryview]:
+        """Records that carry a key, the newest first; each is looked at, so that none is there for its hash alone.
+
+        Only what is indexed is found: `catch_up` comes first. Where a file turns out to be damaged, it and those behind it are
+        built anew from the log, which takes its time, and then asked again.
+
+        Raises:
+            OSError: The index must be built anew, and the disk is full or broken.
+        """
+        found = self._find(query, max_count)
+        if not self._drop_damaged():
+            return found
+        self.catch_up()
+        return self._find(query, max_count)
+
+    def _drop_damaged(self) -> bool:
+        with self._lock:
+            first = next((number for number, file in enumerate(self._files) if file.is_damaged), None)
+            if first is None:
+                return False
+            _log.warning("the index file %s is damaged; it and those behind it are built anew", self._files[first].path)
+            self._drop_from(first)
+            self._known_keys = 0
+            self._position = self._behind_last()
+            return True
+
+    def _find(self, query: IndexQuery, max_count: int) -> list[memoryview]:
+        found: list[memoryview] = []
+        if not self._is_enabled or max_count <= 0:
+            return found
+        with self._lock:
+            last_offset = -1
+            for offset in self._candidates(query):
+                if offset == last_offset:
+                    continue  # a key that a record carries twice
+                last_offset = offset
+                record = self._commit_log.record(offset)
+                if record is not None and carries(record, query):
+                    found.append(record)
+                    if len(found) == max_count:
+                        break
+        return found
+
+    def _candidates(self, query: IndexQuery) -> Iterator[int]:
+        key_hash = abs(java_string_hash(f"{query.topic}#{query.key}"))
+        if key_hash == _HASH_OVERFLOW:
+            key_hash = 0
+        for file in reversed(self._files):
+            yield from file.offsets(key_hash, query.from_ms, query.to_ms)
+
+    # ---- the disk ------------------------------------------------------------------------------------------------------
+
+    def sync(self) -> IndexNote | None:
+        """Bring the index to the disk and say what is there then; one thread at a time.
+
+        Raises:
+            OSError: A sync failed.
+        """
+        if not self._is_enabled:
+            return None
+        with self._lock:
+            dirty = [file for file in self._files if file.is_dirty]
+            header = self._files[-1].header.encode() if self._files else IndexHeader().encode()
+            note = IndexNote([file.path.name for file in self._files], header, self._position)
+            names_changed, self._names_changed = self._names_changed, False
+        for file in dirty:
+            file.sync()
+        if names_changed and self._directory.is_dir():
+            for directory in (self._directory, self._directory.parent):
+                self._disk.sync_directory(directory)
+        return note
+
+    def remove_before(self, physical_offset: int) -> int:
+        """Delete the files whose records all lie before an offset, but never the last; returns how many."""
+        with self._lock:
+            count = 0
+            while count < len(self._files) - 1 and self._files[count].header.end_offset < physical_offset:
+                self._files[count].delete()
+                count += 1
+            del self._files[:count]
+            self._position = max(self._position, min(physical_offset, self._commit_log.end))
+            self._names_changed |= bool(count)
+            return count
+
+    def close(self) -> None:
+        """Let go of the files."""
+        with self._lock:
+            for file in self._files:
+                file.close()
+            self._files.clear()
+            self._is_enabled = False
+
+
+def carries(record: memoryview, query: IndexQuery) -> bool:
+    """Whether a record has topic, key and store time that are asked for; with ``unique``, only its unique key counts."""
+    try:
+        parts = check_record(record, 0, len(record), check_crc=False)
+    except RecordError:
+        return False
+    if not query.from_ms <= parts.head.store_timestamp_ms <= query.to_ms or parts.topic != query.topic.encode():
+        return False
+    if find_property(parts.properties, UNIQUE_KEY) == query.key:
+        return True
+    return not query.unique and query.key in (find_property(parts.properties, KEYS) or "").split(KEY_SEPARATOR)
+
+
+def _follows(file: IndexFile, last: IndexFile | None) -> bool:
+    return last is None or file.header.next_item == 1 or file.header.begin_offset >= last.header.end_offset
+
+
+def _index_paths(directory: Path) -> list[Path]:
+    """Index files by name, which is their age; other names are passed over."""
+    if not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
+
+
+def _index_name(moment: datetime) -> str:
+    return f"{moment.strftime(_NAME_FORMAT)}{moment.microsecond // 1000:03d}"

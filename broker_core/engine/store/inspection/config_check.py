@@ -1,0 +1,101 @@
+"""Checkpoint and configuration files: readable, and in agreement with log and queues.
+
+Source: store specification §6, §7.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from broker_core.engine.store.checkpoint import FILE_BYTES, read_checkpoint
+from broker_core.engine.store.config_file import parse_config
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.queue_reader import QueueReaders
+from broker_core.engine.store.paths import StorePaths
+
+Configs = dict[str, dict[str, Any]]
+
+
+def read_configs(root: Path, findings: list[Finding]) -> Configs:
+    """Content of all configuration files that can be read, by file name; the others are added to ``findings``."""
+    found: Configs = {}
+    directory = StorePaths(root).config
+    for path in sorted(directory.iterdir()) if directory.is_dir() else []:
+        if not path.name.endswith((".json", ".json.bak")) or not path.is_file():
+            continue
+        place = str(path.relative_to(root))
+        try:
+            found[path.name] = parse_config(path.read_text("utf-8"))
+        except json.JSONDecodeError as error:
+            if path.stat().st_size or not path.name.endswith(".bak"):
+                findings.append(Finding(place, error.pos, f"no JSON: {error.msg}"))
+        except (ValueError, RecursionError) as error:
+            findings.append(Finding(place, 0, f"no configuration: {error}"))
+    return found
+
+
+def configured_topics(configs: Configs) -> frozenset[str] | None:
+    """Topics that exist by ``topics.json``; None where there is no such file."""
+    table = configs.get("topics.json", {}).get("topicConfigTable")
+    return frozenset(table) if isinstance(table, dict) else None
+
+
+def check_checkpoint(root: Path, last_store_ms: int, *, is_crashed: bool) -> Iterator[Finding]:
+    """The checkpoint against the latest store time in the log, 0 where it has no message."""
+    path = StorePaths(root).checkpoint
+    if not path.is_file():
+        if last_store_ms and not is_crashed:
+            yield Finding(path.name, 0, "there is no checkpoint; a crash would mean that the whole log is scanned")
+        return
+    data = path.read_bytes()
+    if len(data) != FILE_BYTES:
+        yield Finding(path.name, len(data), f"the file has {len(data):,} bytes; a checkpoint has {FILE_BYTES:,}")
+    if len(data) < 24:
+        return
+    checkpoint = read_checkpoint(path)
+    fields = (("physicMsgTimestamp", checkpoint.physic_ms), ("logicsMsgTimestamp", checkpoint.logics_ms))
+    for number, (name, value) in enumerate((*fields, ("indexMsgTimestamp", checkpoint.index_ms))):
+        if value < 0:
+            yield Finding(path.name, number * 8, f"{name} is {value}, which is no time")
+        elif last_store_ms and value > last_store_ms:
+            yield Finding(
+                path.name, number * 8, f"{name} is {value}; the last message in the log was stored at {last_store_ms}"
+            )
+
+
+def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[Finding]:
+    """Stored offsets against the queues; those of queues that are not there belong to deleted topics."""
+    for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
+        for key, offsets in _table(configs, name).items():
+            topic = key.partition("@")[0]
+            for queue_id, offset in offsets.items() if isinstance(offsets, dict) else ():
+                yield from _check_offset(readers, (topic, queue_id), offset, f"config/{name}", key)
+    for level, offset in _table(configs, "delayOffset.json").items():
+        if level.isdecimal():
+            queue = SCHEDULE_TOPIC, str(int(level) - 1)
+            yield from _check_offset(readers, queue, offset, "config/delayOffset.json", f"level {level}")
+
+
+def _table(configs: Configs, name: str) -> dict[str, Any]:
+    table = configs.get(name, {}).get("offsetTable")
+    return table if isinstance(table, dict) else {}
+
+
+def _check_offset(
+    readers: QueueReaders,
+    queue: tuple[str, str],
+    offset: Any,  # noqa: ANN401  JSON
+    file: str,
+    key: str,
+) -> Iterator[Finding]:
+    topic, queue_id = queue
+    if not isinstance(offset, int) or not queue_id.isdecimal():
+        yield Finding(file, 0, f"{key}: queue {queue_id} has offset {offset!r}, which is no number")
+        return
+    reader = readers.by_key.get((topic, int(queue_id)))
+    if reader is not None and not 0 <= offset <= reader.end:
+        yield Finding(file, 0, f"{key}: queue {queue_id} has offset {offset:,}; the queue ends at {reader.end:,}")

@@ -1,0 +1,140 @@
+"""The content of a store as JSON values, one a line: records, units, index items, configuration.
+
+Takes no lock and changes nothing. Memory does not grow with the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
+from broker_core.engine.store.dispatch import DelayLevels
+from broker_core.engine.store.index_layout import items_of
+from broker_core.engine.store.inspection.config_check import read_configs
+from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
+from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
+from broker_core.engine.store.inspection.message_lines import MessageLines
+from broker_core.engine.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReader, QueueReaders, is_blank
+from broker_core.engine.store.record_columns import QueueGroup, queue_groups, unit_codes
+from broker_core.protocol.message.sys_flag import enters_queue
+
+Row = dict[str, Any]
+
+
+def dump_messages(
+    root: Path, topic: str | None, levels: DelayLevels, findings: list[Finding], log_directories: Sequence[Path] = ()
+) -> Iterator[str]:
+    """Every record of the commit log in order of physical offset, as lines of JSON.
+
+    Args:
+        root: Store directory.
+        topic: Only records of this topic.
+        levels: Delay levels, for the tags codes of records that have no unit.
+        findings: Gets the places where there is no readable record.
+        log_directories: All directories of the commit log; by default the one in ``root``.
+    """
+    log, readers, lines = LogReader(root, directories=log_directories), QueueReaders(root), MessageLines(findings)
+    try:
+        for window in log.windows():
+            findings += log.findings
+            log.findings.clear()
+            groups = list(queue_groups(window.data, window.heads))
+            codes = unit_codes(window.data, window.heads, groups, levels)
+            groups = [group for group in groups if topic is None or group.topic.decode("utf-8", "replace") == topic]
+            for group in groups:
+                _take_unit_codes(window, group, readers, codes)
+            yield from lines.of_window(window, groups, codes)
+        findings += log.findings
+    finally:
+        log.close()
+        readers.close()
+
+
+def _take_unit_codes(window: LogWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]) -> None:
+    """Replace computed tags codes by those of the queue's units, where those are there."""
+    reader = readers.get(group.topic.decode("utf-8", "replace"), group.queue_id)
+    rows = group.rows[[enters_queue(flag) for flag in window.heads.sys_flag[group.rows].tolist()]]
+    if reader is None or not len(rows):
+        return
+    offsets = window.heads.queue_offset[rows]
+    for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(offsets) != 1) + 1):
+        units = reader.units(int(offsets[run[0]]), len(run))
+        found = rows[run[: len(units)]]
+        same = units["physical_offset"] == window.heads.physical_offset[found]
+        codes[found[same]] = units["tags_code"][same]
+
+
+def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
+    """Every consume queue unit, by topic, queue id and queue offset; blanks and holes are left out."""
+    readers = QueueReaders(root)
+    for key in sorted(readers.by_key):
+        if topic is not None and key[0] != topic:
+            continue
+        reader = readers.by_key[key]
+        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
+            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+            shown = (units["record_bytes"] > 0) & ~is_blank(units)
+            for row in np.flatnonzero(shown).tolist():
+                physical, size, code = units[row].tolist()
+                unit: Row = {
+                    "topic": key[0], "queueId": key[1], "queueOffset": start + row,
+                    "physicalOffset": physical, "size": size, "tagsCode": code,
+                }  # fmt: skip
+                yield unit | _extension(reader, code) if code <= ADDRESS_MAX else unit
+        reader.close()
+
+
+def _extension(reader: QueueReader, address: int) -> Row:
+    """What the queue's extension has at an address; nothing where it has nothing."""
+    unit = reader.ext_unit_at(address)
+    if unit is None:
+        return {}
+    return {"extTagsCode": unit.tags_code, "extStoreTimestamp": unit.store_ms, "extBitMap": unit.bitmap.hex()}
+
+
+def dump_index(root: Path, topic: str | None, findings: list[Finding], log_directories: Sequence[Path] = ()) -> Iterator[Row]:
+    """Every index item, by file and number; with ``topic``, those that point to its records."""
+    log = LogReader(root, directories=log_directories)
+    for file in load_index(root):
+        if file.header is None or (file.header.next_item > 1 and not file.slots):
+            findings.append(file.find(0, "the file's header is damaged; its items cannot be told apart"))
+            continue
+        if not file.slots:
+            continue
+        items = items_of(file.data, file.slots)
+        for start in range(1, file.items, ENTRIES_AT_A_TIME):
+            for row, values in enumerate(items[start : min(start + ENTRIES_AT_A_TIME, file.items)].tolist()):
+                item_hash, physical, seconds, previous = values
+                if topic is not None and _topic_at(log, physical) != topic:
+                    continue
+                yield {
+                    "file": file.path.name, "item": start + row, "slot": item_hash % file.slots, "keyHash": item_hash,
+                    "physicalOffset": physical, "storeTimestamp": file.header.begin_ms + seconds * 1000,
+                    "seconds": seconds, "previousItem": previous,
+                }  # fmt: skip
+    log.close()
+
+
+def _topic_at(log: LogReader, physical_offset: int) -> str | None:
+    parts = log.parts(physical_offset)
+    return None if parts is None else parts.topic.decode("utf-8", "replace")
+
+
+def dump_config(root: Path, topic: str | None, findings: list[Finding]) -> Iterator[Row]:
+    """Every configuration file: its name and its content; with ``topic``, only the entries that name it."""
+    for name, content in read_configs(root, findings).items():
+        if topic is None:
+            yield {"file": name, "content": content}
+            continue
+        entries = {
+            table: {key: value for key, value in rows.items() if topic in key.split("@")}
+            for table, rows in content.items()
+            if isinstance(rows, dict)
+        }
+        if kept := {table: rows for table, rows in entries.items() if rows}:
+            yield {"file": name, "content": kept}

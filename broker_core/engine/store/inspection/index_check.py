@@ -1,0 +1,332 @@
+"""Index files against themselves and against the commit log.
+
+    each file     header, chains of items, order of offsets
+    with the log  every key of every record has its item, and every item its record; both come in the order of the log
+
+Records older than the oldest index file need no items: those files expire, and a crash of RocketMQ drops the newest one.
+
+Source: store specification §5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from broker_core.engine.store.file_map import map_file
+from broker_core.engine.store.index_keys import read_keys
+from broker_core.engine.store.index_layout import (
+    HEADER_BYTES,
+    ITEM_BYTES,
+    SLOT_BYTES,
+    IndexHeader,
+    index_files,
+    items_of,
+    key_hash,
+    read_header,
+    record_keys,
+    slot_count,
+    slots_of,
+)
+from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
+from broker_core.engine.store.paths import StorePaths
+
+ITEMS_AT_A_TIME = 262_144
+ENTRIES_AT_A_TIME = 1_024
+"""Few, as most are passed over without a look."""
+_SECONDS_MAX = (1 << 31) - 1
+
+
+class Entry(NamedTuple):
+    """Items of one record: consecutive ones with the same physical offset."""
+
+    physical_offset: int
+    hashes: list[int]
+    seconds: list[int]
+    first_item: int
+    file: IndexFile
+
+
+@dataclass(slots=True)
+class IndexFile:
+    """One index file, mapped."""
+
+    root: Path
+    path: Path
+    slots: int = 0
+    data: npt.NDArray[np.uint8] = field(init=False)
+    header: IndexHeader | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = self.path.stat().st_size
+        mapped = map_file(self.path) if size else b""
+        self.data = np.frombuffer(mapped, dtype=np.uint8)
+        self.header = read_header(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
+        self.slots = slot_count(self.data)
+
+    @property
+    def items(self) -> int:
+        """Items in use, the unused first one counted, as far as the file reaches."""
+        if self.header is None or not self.slots:
+            return 1
+        return min(self.header.next_item, len(items_of(self.data, self.slots)))
+
+    def find(self, position: int, text: str) -> Finding:
+        """A finding in this file."""
+        return Finding(str(self.path.relative_to(self.root)), position, text)
+
+    def item_position(self, item: int) -> int:
+        """Position of an item in the file."""
+        return HEADER_BYTES + self.slots * SLOT_BYTES + item * ITEM_BYTES
+
+
+def load_index(root: Path) -> list[IndexFile]:
+    """Index files of a store, oldest first; a file that does not show its own number of slots has that of the others."""
+    files = [IndexFile(root, path) for path in index_files(StorePaths(root).index)]
+    known = {len(file.data): file.slots for file in files if file.slots}
+    for file in files:
+        file.slots = file.slots or known.get(len(file.data), 0)
+    return files
+
+
+# ---- one file ----------------------------------------------------------------------------------------------------------
+
+
+def check_file(file: IndexFile) -> Iterator[Finding]:
+    """Header and chains of a file."""
+    header = file.header
+    if header is None:
+        yield file.find(0, f"the file has {len(file.data):,} bytes, too few for its header of {HEADER_BYTES}")
+        return
+    if header.next_item <= 1:
+        return
+    if not file.slots:
+        yield file.find(0, f"no number of slots fits the header ({header}): header, items or slots are damaged")
+        return
+    items = items_of(file.data, file.slots)
+    if header.next_item > len(items):
+        yield file.find(36, f"the header counts {header.next_item - 1:,} items; the file holds {len(items) - 1:,}")
+    for position, name, value, item, column in (
+        (16, "first", header.begin_offset, 1, "physical_offset"),
+        (24, "last", header.end_offset, file.items - 1, "physical_offset"),
+    ):
+        if (found := int(items[item][column])) != value:
+            yield file.find(position, f"the header's {name} physical offset is {value:,}; item {item:,} has {found:,}")
+    if header.begin_ms > header.end_ms:
+        yield file.find(0, f"the header's first store time {header.begin_ms} is behind its last, {header.end_ms}")
+    yield from _check_chains(file, header)
+
+
+def _check_chains(file: IndexFile, header: IndexHeader) -> Iterator[Finding]:
+    items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
+    newest = np.zeros(file.slots, dtype=np.int32)
+    last_offset = -1
+    for start in range(1, file.items, ITEMS_AT_A_TIME):
+        block = items[start : min(start + ITEMS_AT_A_TIME, file.items)]
+        hashes = block["key_hash"].astype(np.int64)
+        for row in np.flatnonzero(hashes < 0).tolist():
+            yield file.find(file.item_position(start + row), f"item {start + row:,} has the negative hash {hashes[row]}")
+        expected = _expected_previous(hashes % file.slots, start, newest)
+        for row in np.flatnonzero(block["previous"] != expected).tolist():
+            text = f"item {start + row:,} is chained to item {block['previous'][row]:,}; the one before it in its slot is "
+            yield file.find(file.item_position(start + row), f"{text}{expected[row]:,}")
+        order = np.diff(block["physical_offset"].astype(np.int64), prepend=last_offset)
+        for row in np.flatnonzero(order < 0).tolist():
+            text = f"item {start + row:,} points to {block['physical_offset'][row]:,}, before the item before it"
+            yield file.find(file.item_position(start + row), text)
+        last_offset = int(block["physical_offset"][-1])
+    for slot in np.flatnonzero(slots != newest).tolist():
+        text = f"slot {slot:,} names item {slots[slot]:,}; the newest one of its chain is {newest[slot]:,}"
+        yield file.find(HEADER_BYTES + slot * SLOT_BYTES, text)
+    used = int(np.count_nonzero(newest))
+    if used != header.used_slots:
+        yield file.find(32, f"the header counts {header.used_slots:,} used slots; there are {used:,}")
+
+
+def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Item before each in its chain; ``newest`` holds the newest item of each slot, and is brought up to date."""
+    order = np.argsort(slot, kind="stable")
+    ordered = slot[order]
+    previous = np.empty(len(slot), dtype=np.int32)
+    previous[order[1:]] = order[:-1] + first_item
+    is_first = np.ones(len(slot), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    previous[order[is_first]] = newest[ordered[is_first]]
+    is_last = np.roll(is_first, -1)
+    newest[ordered[is_last]] = order[is_last] + first_item
+    return previous
+
+
+# ---- with the log ------------------------------------------------------------------------------------------------------
+
+
+def entries(files: list[IndexFile], *, first_item: int = 1) -> Iterator[Entry]:
+    """Items of all files by record, in order; a record's items may continue in the next file, and are two entries then.
+
+    Args:
+        files: Oldest first.
+        first_item: Where to begin in the first file.
+    """
+    for file_number, file in enumerate(files):
+        if not file.slots:
+            continue
+        items = items_of(file.data, file.slots)
+        pending: Entry | None = None
+        for start in range(1 if file_number else first_item, file.items, ENTRIES_AT_A_TIME):
+            block = items[start : min(start + ENTRIES_AT_A_TIME, file.items)]
+            for row, (item_hash, physical, seconds, _) in enumerate(block.tolist()):
+                if pending is not None and pending.physical_offset == physical:
+                    pending.hashes.append(item_hash)
+                    pending.seconds.append(seconds)
+                    continue
+                if pending is not None:
+                    yield pending
+                pending = Entry(physical, [item_hash], [seconds], start + row, file)
+        if pending is not None:
+            yield pending
+
+
+class IndexCheck:
+    """Items against records, as the windows of the log come by.
+
+    Args:
+        log: The log.
+        files: Index files.
+        is_crashed: The store was not closed in good order; the index may be behind then.
+    """
+
+    def __init__(self, log: LogReader, files: list[IndexFile], *, is_crashed: bool) -> None:
+        self._log = log
+        self._files = files
+        self._is_crashed = is_crashed
+        self._entries = entries(files)
+        self._entry = next(self._entries, None)
+        self._first_offset = self._entry.physical_offset if self._entry else -1
+        self._missing: list[int] = []
+        """First and last physical offset, and number, of records without items since the last that had some."""
+        self.notes: list[Finding] = []
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is an index at all."""
+        return self._first_offset >= 0
+
+    def check_window(self, window: LogWindow) -> Iterator[Finding]:
+        """Compare the keys of a window's records with the items."""
+        if self._matches(window):
+            return
+        heads, data = window.heads, window.data
+        columns = zip(
+            heads.physical_offset.tolist(), heads.sys_flag.tolist(), heads.store_ms.tolist(),
+            heads.topic_position.tolist(), heads.topic_bytes.tolist(),
+            heads.properties_position.tolist(), heads.properties_bytes.tolist(), strict=True,
+        )  # fmt: skip
+        for physical, sys_flag, store_ms, topic_at, topic_bytes, properties_at, properties_bytes in columns:
+            keys = record_keys(sys_flag, data[properties_at : properties_at + properties_bytes].tobytes())
+            if not keys and (self._entry is None or self._entry.physical_offset > physical):
+                continue
+            topic = data[topic_at : topic_at + topic_bytes].tobytes().decode("utf-8", "replace")
+            yield from self._check_record(physical, [key_hash(topic, key) for key in keys], store_ms)
+
+    def _matches(self, window: LogWindow) -> bool:
+        """Whether the next items are just those of a window's records, compared as arrays; then they are passed over.
+
+        Not so where anything is odd (a file ends, a record is indexed twice, something is missing): those windows are looked at
+        record by record, which takes ten times as long.
+        """
+        entry, heads = self._entry, window.heads
+        if entry is None or entry.file.header is None or not len(heads) or self._missing:
+            return False
+        first = int(heads.position[0])
+        keys = read_keys(bytes(window.data.data[first : heads.end]), int(heads.physical_offset[0]))
+        last_item = entry.first_item + len(keys)
+        if last_item >= entry.file.items or not len(keys):
+            return False
+        if keys.end != int(heads.physical_offset[-1] + heads.size[-1]) or entry.physical_offset < heads.physical_offset[0]:
+            return False
+        items = items_of(entry.file.data, entry.file.slots)[entry.first_item : last_item]
+        if (items["key_hash"] != keys.key_hash).any() or (items["physical_offset"] != keys.physical_offset).any():
+            return False
+        begin_ms = entry.file.header.begin_ms
+        expected = np.clip((keys.store_ms - begin_ms) // 1000, 0, _SECONDS_MAX)
+        wrong = items["seconds"] != expected
+        wrong[0] &= entry.first_item > 1  # the first item of a file counts from the file before
+        if begin_ms <= 0 or wrong.any():
+            return False
+        self._entries = entries(self._files[self._files.index(entry.file) :], first_item=last_item)
+        self._entry = next(self._entries, None)
+        return True
+
+    def _check_record(self, physical: int, hashes: list[int], store_ms: int) -> Iterator[Finding]:
+        yield from self._skip_to(physical)
+        found: set[int] = set()
+        while self._entry is not None and self._entry.physical_offset == physical:
+            found.update(self._entry.hashes)
+            yield from _compare(self._entry, hashes, store_ms)
+            self._entry = next(self._entries, None)
+        if found:
+            yield from self._report_missing()
+            absent = [f"{value:08x}" for value in hashes if value not in found]
+            if absent:
+                text = f"the record at {physical:,} has {len(absent)} keys without an item (hash {', '.join(absent)})"
+                yield Finding("index", 0, text)
+        elif hashes and physical > self._first_offset:
+            first, _, count = self._missing or (physical, physical, 0)
+            self._missing = [first, physical, count + 1]
+
+    def _skip_to(self, physical: int) -> Iterator[Finding]:
+        """Report the items that point to no record before an offset; those of expired log files are in order."""
+        while self._entry is not None and self._entry.physical_offset < physical:
+            entry = self._entry
+            self._entry = next(self._entries, None)
+            if entry.physical_offset < self._log.min_offset or self._log.parts(entry.physical_offset) is not None:
+                continue  # expired, or a record that was reported for its body
+            text = f"item {entry.first_item:,} points to {entry.physical_offset:,}, where no record starts"
+            yield entry.file.find(entry.file.item_position(entry.first_item), text)
+
+    def _report_missing(self) -> Iterator[Finding]:
+        if self._missing:
+            first, last, count = self._missing
+            self._missing = []
+            yield Finding("index", 0, f"{count:,} records with keys from {first:,} to {last:,} have no item; others follow")
+
+    def finish(self) -> Iterator[Finding]:
+        """After all windows: items behind the log's end, and records behind the index's."""
+        ahead, first = 0, self._entry
+        while self._entry is not None:
+            ahead += len(self._entry.hashes)
+            self._entry = next(self._entries, None)
+        if first is not None:
+            text = f"{ahead:,} items point behind the log's end at {self._log.end:,}, the first to {first.physical_offset:,}"
+            yield first.file.find(first.file.item_position(first.first_item), text)
+        if self._missing:
+            first_offset, last_offset, count = self._missing
+            text = f"the index is behind the log: {count:,} records with keys from {first_offset:,} to {last_offset:,}"
+            place = Finding(str(self._files[-1].path.relative_to(self._log.root)), 24, text)
+            if self._is_crashed:
+                self.notes.append(place)
+            else:
+                yield place
+
+
+def _compare(entry: Entry, hashes: list[int], store_ms: int) -> Iterator[Finding]:
+    """Items of a record against its keys and its store time."""
+    header = entry.file.header
+    assert header is not None
+    expected = 0 if header.begin_ms <= 0 else min(max(int((store_ms - header.begin_ms) / 1000), 0), _SECONDS_MAX)
+    for number, (value, seconds) in enumerate(zip(entry.hashes, entry.seconds, strict=True)):
+        item = entry.first_item + number
+        position = entry.file.item_position(item)
+        if value not in hashes:
+            yield entry.file.find(
+                position, f"item {item:,} has hash {value:08x}, of no key of the record at {entry.physical_offset:,}"
+            )
+        if item > 1 and seconds != expected:
+            text = f"item {item:,} says {seconds:,} s behind the file's begin; its record lies {expected:,} s behind"
+            yield entry.file.find(position + 12, text)

@@ -1,0 +1,249 @@
+"""Consume queues against the commit log: every record has its unit, and every unit its record.
+
+    first pass    with the windows of the log: the unit at each record's queue offset
+    second pass   over the queues: order, holes, and the units that the first pass did not meet
+
+Records of a topic that was deleted, and made again with numbers from 0, have no unit of their own; that is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from broker_core.engine.store.dispatch import DelayLevels, further_queues
+from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
+from broker_core.engine.store.inspection.queue_reader import (
+    UNITS_AT_A_TIME,
+    QueueReader,
+    QueueReaders,
+    Units,
+    is_blank,
+    is_ext_address,
+)
+from broker_core.engine.store.layout import Int64s
+from broker_core.engine.store.queue_table import QueueKey
+from broker_core.engine.store.record_columns import QueueGroup, queue_groups, queue_units, unit_codes
+from broker_core.protocol.message.record import RecordParts
+from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
+
+_MULTI_DISPATCH = b"INNER_MULTI_DISPATCH\x01"
+
+
+class _Gap(NamedTuple):
+    """Records without a unit: how many, and the first one's queue and physical offset."""
+
+    records: int
+    queue_offset: int
+    physical_offset: int
+
+
+@dataclass(slots=True)
+class QueueCheck:
+    """One run over a store.
+
+    Args:
+        log: Its log.
+        readers: Its queues.
+        levels: Delay levels, for the units of delayed messages.
+        is_crashed: The store was not closed in good order; queues may be behind then.
+        topics: Topics that exist by the store's configuration; None where it says nothing.
+    """
+
+    log: LogReader
+    readers: QueueReaders
+    levels: DelayLevels
+    is_crashed: bool
+    topics: frozenset[str] | None
+    _matched: dict[QueueKey, int] = field(default_factory=dict, init=False)
+    _missing: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
+
+    # ---- first pass ----------------------------------------------------------------------------------------------------
+
+    def check_window(self, window: LogWindow) -> Iterator[Finding]:
+        """Compare the records of a window with their units."""
+        data, heads = window.data, window.heads
+        groups = list(queue_groups(data, heads))
+        codes = unit_codes(data, heads, groups, self.levels)
+        kind = heads.sys_flag & TRANSACTION_MASK
+        in_queue = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
+        for group in groups:
+            rows = group.rows[in_queue[group.rows]]
+            yield from self._check_group(window, group, rows, codes)
+        yield from self._check_further(window, codes)
+
+    def _check_group(self, window: LogWindow, group: QueueGroup, rows: Int64s, codes: Int64s) -> Iterator[Finding]:
+        key = group.topic.decode("utf-8", "replace"), group.queue_id
+        offsets = window.heads.queue_offset[rows]
+        for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(offsets) != 1) + 1):
+            if len(run):
+                units = queue_units(window.heads, rows[run], codes)
+                yield from self._check_run(key, int(offsets[run[0]]), units)
+
+    def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[Finding]:
+        """Compare the expected units from a queue offset on with those that are there."""
+        reader = self.readers.get(*key)
+        found = reader.units(offset, len(expected)) if reader else expected[:0]
+        wanted = expected[: len(found)]
+        if reader is not None and len(found):
+            same_place = found["physical_offset"] == wanted["physical_offset"]
+            same_size = found["record_bytes"] == wanted["record_bytes"]
+            self._matched[key] = self._matched.get(key, 0) + int(same_place.sum())
+            for row in np.flatnonzero(same_place & (~same_size | (found["tags_code"] != wanted["tags_code"]))).tolist():
+                yield from _differences(reader, offset + row, found[row], wanted[row])
+            lost = ~same_place & ((found["physical_offset"] < wanted["physical_offset"]) | (found["record_bytes"] <= 0))
+            for row in np.flatnonzero(lost).tolist():
+                self._miss(key, offset + row, int(wanted["physical_offset"][row]), 1)
+        if len(expected) > len(found):
+            place = int(expected["physical_offset"][len(found)])
+            self._miss(key, offset + len(found), place, len(expected) - len(found))
+
+    def _miss(self, key: QueueKey, queue_offset: int, physical_offset: int, count: int) -> None:
+        known = self._missing.get(key)
+        self._missing[key] = (
+            known._replace(records=known.records + count) if known else _Gap(count, queue_offset, physical_offset)
+        )
+
+    def _check_further(self, window: LogWindow, codes: Int64s) -> Iterator[Finding]:
+        """The further queues of multi-dispatch records."""
+        data, heads = window.data, window.heads
+        raw = bytes(data.data[int(heads.position[0]) : heads.end]) if len(heads) else b""
+        first = int(heads.position[0]) if len(heads) else 0
+        seen, at = -1, raw.find(_MULTI_DISPATCH)
+        while at >= 0:
+            row = int(np.searchsorted(heads.position, at + first, side="right")) - 1
+            if row != seen:
+                seen = row
+                start = int(heads.properties_position[row])
+                properties = data[start : start + int(heads.properties_bytes[row])].tobytes()
+                for topic, queue_id, offset in further_queues(int(heads.queue_id[row]), properties):
+                    yield from self._check_run((topic, queue_id), offset, queue_units(heads, np.array([row]), codes))
+            at = raw.find(_MULTI_DISPATCH, at + 1)
+
+    # ---- second pass ---------------------------------------------------------------------------------------------------
+
+    def check_queues(self) -> Iterator[Finding]:
+        """Look at each queue's own files; after all windows."""
+        for key, reader in sorted(self.readers.by_key.items()):
+            yield from _check_files(reader)
+            yield from self._check_units(key, reader)
+            reader.close()
+        yield from self._report_missing(notes=False)
+
+    def notes(self) -> Iterator[Finding]:
+        """What the checks found that recovery sets right by design."""
+        yield from self._report_missing(notes=True)
+
+    def _report_missing(self, *, notes: bool) -> Iterator[Finding]:
+        for key, gap in sorted(self._missing.items()):
+            reader = self.readers.by_key.get(key)
+            if reader is None:
+                deleted = self.topics is not None and key[0] not in self.topics and not key[0].startswith(("RMQ_SYS_", "%LMQ%"))
+                place, excused = (f"consumequeue/{key[0]}/{key[1]}", 0), deleted or self.is_crashed
+                text = f"the queue is missing; the log has {gap.records:,} records of it, the first at {gap.physical_offset:,}"
+                text += ": the topic is not in the configuration" if deleted else ""
+            else:
+                place = reader.place(gap.queue_offset)
+                excused = self.is_crashed and gap.queue_offset >= reader.end
+                text = (
+                    f"{gap.records:,} records of the log have no unit, the first at {gap.physical_offset:,} "
+                    f"with queue offset {gap.queue_offset:,}"
+                )
+            if excused is notes:
+                yield Finding(*place, text)
+
+    def _check_units(self, key: QueueKey, reader: QueueReader) -> Iterator[Finding]:
+        in_log = 0
+        ahead: _Gap | None = None
+        previous = -1
+        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
+            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+            physical = units["physical_offset"].astype(np.int64)
+            zero = units["record_bytes"] <= 0
+            used = np.flatnonzero(~zero & ~is_blank(units))
+            yield from _holes(reader, start, zero)
+            order = np.diff(physical[used], prepend=previous)
+            for row in used[order <= 0].tolist():
+                text = f"unit {start + row:,} points to {physical[row]:,}, which does not lie behind the unit before it"
+                yield Finding(*reader.place(start + row), text)
+            previous = int(physical[used[-1]]) if len(used) else previous
+            beyond = used[physical[used] >= self.log.end]
+            if len(beyond):
+                first = ahead or _Gap(0, start + int(beyond[0]), int(physical[beyond[0]]))
+                ahead = first._replace(records=first.records + len(beyond))
+            in_log += int(((physical[used] >= self.log.min_offset) & (physical[used] < self.log.end)).sum())
+        if ahead is not None:
+            text = f"{ahead.records:,} units point behind the log's end at {self.log.end:,}"
+            yield Finding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
+        if in_log != self._matched.get(key, 0):
+            yield from self._check_one_by_one(key, reader)
+
+    def _check_one_by_one(self, key: QueueKey, reader: QueueReader) -> Iterator[Finding]:
+        """Find the units without a record; only where the numbers of units and of records differ."""
+        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
+            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+            blank = is_blank(units)
+            for row, (physical, size, _) in enumerate(units.tolist()):
+                if size <= 0 or blank[row] or not self.log.min_offset <= physical < self.log.end:
+                    continue
+                parts = self.log.parts(physical)
+                if parts is None:
+                    text = f"unit {start + row:,} points to {physical:,}, where no record starts"
+                elif parts.head.size != size:
+                    text = f"unit {start + row:,} says {size:,} bytes; the record at {physical:,} has {parts.head.size:,}"
+                elif not _belongs(key, start + row, parts):
+                    text = (
+                        f"unit {start + row:,} points to {physical:,}, a record of {parts.topic.decode('utf-8', 'replace')}/"
+                        f"{parts.head.queue_id} with queue offset {parts.head.queue_offset:,}"
+                    )
+                else:
+                    continue
+                yield Finding(*reader.place(start + row), text)
+
+
+def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:
+    here = (*key, offset)
+    if here == (parts.topic.decode("utf-8", "replace"), parts.head.queue_id, parts.head.queue_offset):
+        return True
+    return here in further_queues(parts.head.queue_id, parts.properties)
+
+
+def _check_files(reader: QueueReader) -> Iterator[Finding]:
+    for index, (path, base) in enumerate(reader.files):
+        size = path.stat().st_size
+        place = reader.place(base // 20)
+        if size != reader.file_bytes or size % 20:
+            yield Finding(*place, f"the file has {size:,} bytes; it should have {reader.file_bytes:,}, a multiple of 20")
+        expected = reader.files[index - 1][1] + reader.file_bytes if index else base
+        if base != expected:
+            yield Finding(*place, f"the file before this one ends at {expected:,}: {base - expected:,} bytes are missing")
+
+
+def _holes(reader: QueueReader, start: int, zero: np.typing.NDArray[np.bool_]) -> Iterator[Finding]:
+    edges = np.flatnonzero(np.diff(zero.astype(np.int8), prepend=0, append=0))
+    for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        yield Finding(
+            *reader.place(start + first), f"{last - first:,} units from {start + first:,} on are empty; others follow"
+        )
+
+
+def _differences(reader: QueueReader, offset: int, found: Units, wanted: Units) -> Iterator[Finding]:
+    """Size and tags code of one unit against the record's; a code in the extension is looked up there."""
+    if found["record_bytes"] != wanted["record_bytes"]:
+        text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "
+        yield Finding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")
+    code = int(found["tags_code"])
+    if is_ext_address(np.array([code]))[0]:
+        address, looked_up = code, reader.tags_code_at(code)
+        if looked_up is None:
+            text = f"unit {offset:,} names place {address + (1 << 63):,} of the extension, where there is none"
+            yield Finding(*reader.place(offset), text)
+            return
+        code = looked_up
+    if code != wanted["tags_code"]:
+        text = f"unit {offset:,} has tags code {code}; the record at {wanted['physical_offset']:,} has {wanted['tags_code']}"
+        yield Finding(*reader.place(offset), text)

@@ -1,0 +1,156 @@
+"""Consume queues, and their extensions, read from outside. Takes no lock, changes nothing.
+
+Source: store specification §4.1, §4.4, §4.6.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT_BYTES
+from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX, UNIT_BYTES_MAX, ExtUnit, decode_unit, offset_of
+from broker_core.engine.store.file_map import end_of_data
+from broker_core.engine.store.layout import Int64s
+from broker_core.engine.store.paths import StorePaths, offset_files, offset_name, queue_directories
+from broker_core.engine.store.record_columns import UNIT_TYPE
+
+Units = npt.NDArray[Any]
+
+UNITS_AT_A_TIME = 65_536
+_END_UNITS = 4_096
+"""Looked at in one go for the end of a queue, which mostly lies near that of the file's data."""
+_OPEN_FILES_MAX = 64
+
+
+class QueueReader:
+    """One consume queue.
+
+    Args:
+        root: Store directory.
+        topic: Name as stored.
+        queue_id: Number.
+        directory: Where its files are.
+    """
+
+    def __init__(self, root: Path, topic: str, queue_id: int, directory: Path) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.directory = directory
+        self._root = root
+        self.files = offset_files(directory)
+        self.file_bytes = self.files[0][0].stat().st_size if self.files else 0
+        self.first = self.files[0][1] // UNIT_BYTES if self.files else 0
+        """Queue offset of the first unit of the first file."""
+        self._descriptors: OrderedDict[int, int] = OrderedDict()
+        self.end = self._find_end()
+        """Queue offset behind the last unit."""
+        self.ext_files = offset_files(root / "consumequeue_ext" / topic / str(queue_id))
+
+    def place(self, offset: int) -> tuple[str, int]:
+        """File, relative to the store directory, and position of a unit."""
+        position = offset * UNIT_BYTES
+        base = position - position % self.file_bytes if self.file_bytes else 0
+        return str((self.directory / offset_name(base)).relative_to(self._root)), position - base
+
+    def units(self, offset: int, count: int) -> Units:
+        """Up to ``count`` units from ``offset`` on; fewer at the end, and at a missing file."""
+        parts = []
+        while count > 0 and self.file_bytes:
+            position = offset * UNIT_BYTES
+            base = position - position % self.file_bytes
+            descriptor = self._descriptor(base)
+            wanted = min(count * UNIT_BYTES, base + self.file_bytes - position)
+            data = b"" if descriptor is None else os.pread(descriptor, wanted, position - base)
+            data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+            parts.append(np.frombuffer(data, dtype=UNIT_TYPE))
+            if len(data) < wanted:
+                break
+            offset, count = offset + len(data) // UNIT_BYTES, count - len(data) // UNIT_BYTES
+        return np.concatenate(parts) if parts else np.empty(0, dtype=UNIT_TYPE)
+
+    def _descriptor(self, base: int) -> int | None:
+        descriptor = self._descriptors.get(base)
+        if descriptor is None:
+            path = self.directory / offset_name(base)
+            if (path, base) not in self.files:
+                return None
+            descriptor = self._descriptors[base] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            if len(self._descriptors) > 1:
+                os.close(self._descriptors.popitem(last=False)[1])
+        return descriptor
+
+    def _find_end(self) -> int:
+        """Behind the last unit that is not zero: what lies beyond a hole is left over, but it is looked at all the same."""
+        for path, base in reversed(self.files):
+            size = min(-(-end_of_data(path) // UNIT_BYTES), self.file_bytes // UNIT_BYTES)
+            for start in range((size - 1) // _END_UNITS * _END_UNITS, -1, -_END_UNITS):
+                used = np.flatnonzero(self.units(base // UNIT_BYTES + start, min(_END_UNITS, size - start))["record_bytes"])
+                if len(used):
+                    return base // UNIT_BYTES + start + int(used[-1]) + 1
+        return self.first
+
+    def tags_code_at(self, address: int) -> int | None:
+        """Tags code of the unit of the extension that a tags code of the queue stands for; None where there is none."""
+        unit = self.ext_unit_at(address)
+        return None if unit is None else unit.tags_code
+
+    def ext_unit_at(self, address: int) -> ExtUnit | None:
+        """The unit of the extension at an address; None where there is none."""
+        if not self.ext_files:
+            return None
+        offset = offset_of(address)
+        file_bytes = self.ext_files[0][0].stat().st_size
+        for path, base in self.ext_files:
+            if base <= offset < base + file_bytes:
+                with path.open("rb") as file:
+                    return decode_unit(os.pread(file.fileno(), UNIT_BYTES_MAX, offset - base))
+        return None
+
+    def close(self) -> None:
+        """Let all files go."""
+        while self._descriptors:
+            os.close(self._descriptors.popitem()[1])
+
+
+class QueueReaders:
+    """All consume queues of a store; files are opened as they are needed, and few stay open."""
+
+    def __init__(self, root: Path) -> None:
+        directories = queue_directories(StorePaths(root).consume_queue)
+        self.by_key = {(topic, number): QueueReader(root, topic, number, path) for topic, number, path in directories}
+        self._recent: OrderedDict[tuple[str, int], QueueReader] = OrderedDict()
+        for reader in self.by_key.values():
+            reader.close()
+
+    def get(self, topic: str, queue_id: int) -> QueueReader | None:
+        """A queue, None where it is not there."""
+        found = self.by_key.get((topic, queue_id))
+        if found is not None:
+            self._recent[topic, queue_id] = found
+            self._recent.move_to_end((topic, queue_id))
+            if len(self._recent) > _OPEN_FILES_MAX:
+                self._recent.popitem(last=False)[1].close()
+        return found
+
+    def close(self) -> None:
+        """Let all files go."""
+        for reader in self.by_key.values():
+            reader.close()
+
+
+def is_blank(units: Units) -> npt.NDArray[np.bool_]:
+    """Which units only fill the place of units that are gone (§4.4)."""
+    blank: npt.NDArray[np.bool_] = (units["record_bytes"] == PRE_BLANK_SIZE) & (units["physical_offset"] == 0)
+    return blank
+
+
+def is_ext_address(codes: Int64s) -> npt.NDArray[np.bool_]:
+    """Which tags codes are addresses in the extension."""
+    address: npt.NDArray[np.bool_] = codes <= ADDRESS_MAX
+    return address

@@ -1,0 +1,107 @@
+"""Verification of a store: every inconsistency between and within its files, with file and position.
+
+Takes no lock and changes nothing. Memory does not grow with the store. Not looked at: files of timer wheel, compaction and
+batch queues of 5.x, RocksDB databases, and what a recovery cut off; all are named in a note where there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker_core.engine.store.dispatch import DelayLevels
+from broker_core.engine.store.inspection.config_check import check_checkpoint, check_offsets, configured_topics, read_configs
+from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.index_check import IndexCheck, check_file, load_index
+from broker_core.engine.store.inspection.log_reader import LogReader
+from broker_core.engine.store.inspection.queue_check import QueueCheck
+from broker_core.engine.store.inspection.queue_reader import QueueReaders
+from broker_core.engine.store.newer_layouts import rocksdb_directories
+from broker_core.engine.store.ownership import check_directory
+from broker_core.engine.store.paths import StorePaths
+
+_NOT_EXAMINED = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "orbit.cut")
+
+
+@dataclass(slots=True)
+class Verification:
+    """One run over a store; the counts are final when `findings` has ended.
+
+    Args:
+        root: Store directory.
+        levels: Delay levels of its broker.
+        log_directories: All directories of its commit log; by default the one in ``root``.
+    """
+
+    root: Path
+    levels: DelayLevels
+    log_directories: Sequence[Path] = ()
+    records: int = 0
+    queues: int = 0
+    index_files: int = 0
+    log_min_offset: int = 0
+    log_end: int = 0
+    notes: list[Finding] = field(default_factory=list)
+    """What is worth knowing and no inconsistency."""
+
+    def findings(self) -> Iterator[Finding]:
+        """Every inconsistency, as it is found.
+
+        Raises:
+            ForeignStoreError: The directory is no store.
+            StorePermissionError: It cannot be read.
+            OSError: A file cannot be read.
+        """
+        check_directory(self.root, read_only=True, logs=self.log_directories)
+        log, readers = LogReader(self.root, directories=self.log_directories), QueueReaders(self.root)
+        try:
+            yield from self._run(log, readers)
+        finally:
+            log.close()
+            readers.close()
+
+    def _run(self, log: LogReader, readers: QueueReaders) -> Iterator[Finding]:
+        is_crashed = StorePaths(self.root).abort.exists()
+        self._note_circumstances(is_crashed=is_crashed)
+        faults: list[Finding] = []
+        configs = read_configs(self.root, faults)
+        yield from faults
+        index = load_index(self.root)
+        queue_check = QueueCheck(log, readers, self.levels, is_crashed, configured_topics(configs))
+        index_check = IndexCheck(log, index, is_crashed=is_crashed)
+        last_store_ms = 0
+        for window in log.windows():
+            yield from _taken(log.findings)
+            self.records += len(window.heads)
+            last_store_ms = max(last_store_ms, int(window.heads.store_ms.max(initial=0)))
+            yield from queue_check.check_window(window)
+            if index_check.is_needed:
+                yield from index_check.check_window(window)
+        yield from _taken(log.findings)
+        yield from queue_check.check_queues()
+        for file in index:
+            yield from check_file(file)
+        yield from index_check.finish()
+        yield from check_checkpoint(self.root, last_store_ms, is_crashed=is_crashed)
+        yield from check_offsets(configs, readers)
+        self.notes += [*log.notes, *queue_check.notes(), *index_check.notes]
+        self.queues, self.index_files = len(readers.by_key), len(index)
+        self.log_min_offset, self.log_end = log.min_offset, log.end
+
+    def _note_circumstances(self, *, is_crashed: bool) -> None:
+        if is_crashed:
+            self.notes.append(
+                Finding("abort", 0, "the store is in use or was not closed in good order; queues and index may be behind")
+            )
+        for name in _NOT_EXAMINED:
+            if (self.root / name).exists():
+                self.notes.append(Finding(name, 0, "not examined"))
+        for directory in rocksdb_directories(self.root):
+            self.notes.append(Finding(str(directory.relative_to(self.root)), 0, "a RocksDB database; not examined"))
+
+
+def _taken(findings: list[Finding]) -> list[Finding]:
+    taken = findings.copy()
+    findings.clear()
+    return taken

@@ -1,0 +1,246 @@
+"""Reading messages: by queue offset, by place in the log, by key.
+
+A layer of `broker_core.engine.store.message_store.MessageStore`. What a queue or the index misleads about is mended on the way
+(`broker_core.engine.store.queue_mending`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from broker_core.config import StoreConfig
+from broker_core.engine.store.cold_read import ResidentPieces, bring_to_memory, is_ahead_in_memory, is_in_memory, read_ahead
+from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.dispatch import unit_tags_code
+from broker_core.engine.store.index_service import IndexQuery
+from broker_core.engine.store.ownership import StoreOwnership
+from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.queue_mending import QueueMender
+from broker_core.engine.store.reading import (
+    BatchLimits,
+    RecordFilter,
+    TagsFilter,
+    early_answer,
+    machine_memory_bytes,
+    scan,
+    units_to_scan,
+)
+from broker_core.engine.store.results import GetResult, Place, QueueUnit, Run
+from broker_core.engine.store.run_reader import RunReader
+from broker_core.engine.store.store_parts import StoreParts
+from broker_core.engine.store.visibility import visible
+from broker_core.errors import StoreError
+from broker_core.protocol.message.record import decode_record
+
+LATEST_MS = (1 << 63) - 1
+
+_log = logging.getLogger(__name__)
+
+
+class MessageReads(StoreParts):
+    """See the module. Methods may be called from any thread."""
+
+    def __init__(
+        self, config: StoreConfig, paths: StorePaths, disk: Disk, clock: Callable[[], int], ownership: StoreOwnership | None
+    ) -> None:
+        super().__init__(config, paths, disk, clock, ownership)
+        self._limits = BatchLimits(config, machine_memory_bytes())
+        self._runs = RunReader(self._commit_log, ResidentPieces(self._commit_log))
+        self._mender = QueueMender(self._commit_log, self._writer, self.delay_levels, self._lock)
+
+    def _take_settings(self, config: StoreConfig) -> None:
+        super()._take_settings(config)
+        self._limits = BatchLimits(config, machine_memory_bytes())
+
+    def get_messages(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        *,
+        accepts: TagsFilter | None = None,
+        matches: RecordFilter | None = None,
+        max_bytes: int | None = None,
+    ) -> GetResult:
+        """Records of a queue from ``offset`` on, raw, with the statuses and next offsets of RocketMQ.
+
+        What `visibility` hides is passed over; `get_stored_messages` shows it.
+
+        Args:
+            topic: Name as stored.
+            queue_id: Number.
+            offset: Queue offset.
+            max_count: Records at most; the transfer settings bound it further.
+            accepts: Decides by tags code; None takes all.
+            matches: Decides by the record, after ``accepts``; None takes all.
+            max_bytes: Bytes at most, beside the transfer settings; one record is always given.
+        """
+        result = self.get_stored_messages(
+            topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
+        )
+        return result if self.visibility is None else visible(self.visibility, topic, queue_id, offset, result)
+
+    def get_stored_messages(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        *,
+        accepts: TagsFilter | None = None,
+        matches: RecordFilter | None = None,
+        max_bytes: int | None = None,
+    ) -> GetResult:
+        """As `get_messages`, with all that is stored."""
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            early = early_answer(queue, offset)
+            if early is not None:
+                return early
+            assert queue is not None
+            is_plain = accepts is None and matches is None
+            units = queue.units(offset, max_count if is_plain else units_to_scan(max_count))
+        bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
+        limits = self._limits.of_get(max_count, bytes_limit)
+        damaged: list[int] = []
+        found = scan(self._commit_log, queue, offset, units, limits, accepts=accepts, matches=matches, damaged=damaged)
+        if is_plain and len(found.records) < found.next_offset - offset:
+            # Only where messages are gone does a get without a filter need more units than it may give messages.
+            with self._lock:
+                units = queue.units(offset, units_to_scan(max_count))
+            damaged = []
+            found = scan(self._commit_log, queue, offset, units, limits, accepts=accepts, matches=matches, damaged=damaged)
+        if damaged and self._mend(queue, damaged):
+            return self.get_stored_messages(
+                topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
+            )
+        return found
+
+    def read_run(self, topic: str, queue_id: int, offset: int, max_count: int) -> Run | None:
+        """The same bytes as `get_messages` without a filter, in the quick way.
+
+        None where that cannot be: nothing is there, records are not in memory, damaged or hidden. `get_messages` tells then.
+        """
+        visibility = self.visibility
+        if visibility is not None and visibility.end(topic, queue_id) is not None:
+            return None
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            if queue is None or not queue.min_offset <= offset < queue.max_offset:
+                return None
+            units = self._runs.units(queue, offset, max_count)
+        if units is None:
+            return None
+        return self._runs.read(queue, units, offset, self._limits.of_get(max_count, self.config.max_transfer_bytes_in_memory))
+
+    def _mend(self, queue: ConsumeQueue, offsets: list[int]) -> bool:
+        try:
+            mended = [self._mender.mend(queue, offset) for offset in offsets]
+        except OSError as error:
+            _log.warning("damaged places of queue %s/%d cannot be mended: %s", queue.topic, queue.queue_id, error)
+            return False
+        return any(mended)
+
+    # ---- what lies on the disk only ------------------------------------------------------------------------------------
+
+    def is_in_memory(self, places: Sequence[Place]) -> bool:
+        """Whether the records at ``places`` (`GetResult.far_back`) can be touched without waiting for the disk."""
+        return not places or is_in_memory(self._commit_log, places)
+
+    def bring_to_memory(self, places: Sequence[Place]) -> None:
+        """Read the records at ``places`` from the disk, so that touching them does not wait; for a thread that may wait.
+
+        Raises:
+            OSError: The disk is broken, or the file was deleted meanwhile.
+        """
+        bring_to_memory(self._commit_log, places)
+
+    def is_ahead_in_memory(self, places: Sequence[Place]) -> bool:
+        """Whether what follows the records at ``places`` is in memory already."""
+        return is_ahead_in_memory(self._commit_log, places)
+
+    def read_ahead(self, places: Sequence[Place]) -> None:
+        """Have what follows the records at ``places`` brought to memory; for a thread that may wait a little.
+
+        Raises:
+            OSError: The file was deleted meanwhile.
+        """
+        read_ahead(self._commit_log, places)
+
+    # ---- places --------------------------------------------------------------------------------------------------------
+
+    def record_at(self, physical_offset: int) -> memoryview | None:
+        """The record that starts at an offset of the log, None where none does."""
+        return self._commit_log.record(physical_offset)
+
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the log as they are, None where they are not, or not in one file."""
+        return self._commit_log.slice(physical_offset, size)
+
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
+        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too.
+
+        Tags codes are plain; with ``raw``, those that lie in a queue extension are given as stored, by their address there.
+        """
+        data = self.unit_bytes(topic, queue_id, offset, max_count)
+        queue = self._queues.by_key.get((topic, queue_id))
+        units = [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+        holes = [offset + number for number, unit in enumerate(units) if unit.record_bytes <= 0]
+        if holes and queue is not None and self._mend(queue, holes):
+            return self.queue_units(topic, queue_id, offset, max_count, raw=raw)
+        if raw or queue is None or queue.extension is None:
+            return units
+        return [unit._replace(tags_code=self._plain_code(queue, unit)) for unit in units]
+
+    def unit_bytes(self, topic: str, queue_id: int, offset: int, max_count: int) -> bytes:
+        """Bytes of units as they are stored, holes in damaged queues among them; else as `queue_units`."""
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            return queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
+
+    def _plain_code(self, queue: ConsumeQueue, unit: QueueUnit) -> int:
+        code = queue.plain_code(unit.tags_code)
+        if code is not None:
+            return code
+        # The extension has lost it; the record tells it as well.
+        record = self._commit_log.slice(unit.physical_offset, unit.record_bytes)
+        if record is None:
+            return 0
+        stored = decode_record(record)
+        return unit_tags_code(stored.topic, stored.properties_bytes, stored.store_timestamp_ms, self.delay_levels)
+
+    def query(
+        self,
+        topic: str,
+        key: str,
+        *,
+        max_count: int,
+        from_ms: int = 0,
+        to_ms: int = LATEST_MS,
+        unique: bool = False,
+    ) -> list[memoryview]:
+        """Records of a topic that carry a key, the newest first, whole and raw; none where ``messageIndexEnable`` is off.
+
+        Every message is found as soon as its put has returned.
+
+        Args:
+            topic: Name as stored.
+            key: A unique key, or one word of KEYS.
+            max_count: Records at most.
+            from_ms: Earliest store time.
+            to_ms: Latest store time.
+            unique: Only look at unique keys.
+
+        Raises:
+            StoreError: The index can be neither read nor completed.
+        """
+        try:
+            self._writer.write_index()
+            found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
+        except OSError as error:
+            raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
+        visibility = self.visibility
+        return found if visibility is None else [record for record in found if not visibility.hides_record(record)]

@@ -1,0 +1,164 @@
+"""How a store looks from inside at one moment: files, positions, queues, index, cleaning, syncs. Reads only.
+
+It looks at files, so it belongs on a thread; what it takes from memory is a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker_core.engine.store.cleanup import Cleaner, CleaningRun
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.consume_queue import UNIT_BYTES
+from broker_core.engine.store.flush import FlushRun, FlushService
+from broker_core.engine.store.index_service import IndexService
+from broker_core.engine.store.queue_table import QueueTable
+from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC, store_timestamp_ms
+
+FIRST_TIMES_MAX = 64
+"""Files of the log whose first record is looked at, the newest; more find no room on a screen."""
+_HEAD_BYTES = 96
+"""Enough of a record to know when it was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file of the commit log.
+
+    Attributes:
+        base: Its first offset, which is its name.
+        modified_ms: When it was written to last.
+        first_ms: Store time of its first record, -1 where there is none, or the file is none of the newest.
+    """
+
+    base: int
+    modified_ms: int
+    first_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicQueues:
+    """The consume queues of a topic together.
+
+    Attributes:
+        topic: Name as stored.
+        queues: How many.
+        entries: Messages that they name.
+        size: Bytes of these entries.
+        behind: Entries that are in memory and not yet in the files.
+    """
+
+    topic: str
+    queues: int
+    entries: int
+    size: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFigures:
+    """An index file: entries of those it has room for, and the store times of its first and last."""
+
+    name: str
+    entries: int
+    capacity: int
+    begin_ms: int
+    end_ms: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInside:
+    """See the module. Offsets are physical, sizes bytes.
+
+    Attributes:
+        log_file_bytes: Size of a whole file of the log.
+        log_files: Oldest first.
+        log_min, log_end, log_flushed: First offset kept, end of what is written, end of what is on the disk.
+        indexed: End of what the index knows; -1 when no index is kept.
+        topics: By name.
+        index_files: Oldest first.
+        cleanings: Runs that deleted something or failed, oldest first.
+        overdue_files: Files of the log that are past their time and go with the next run.
+        flushes: The newest syncs of the log, oldest first.
+    """
+
+    log_file_bytes: int
+    log_files: list[LogFile]
+    log_min: int
+    log_end: int
+    log_flushed: int
+    indexed: int
+    topics: list[TopicQueues]
+    index_files: list[IndexFigures]
+    cleanings: list[CleaningRun]
+    overdue_files: int
+    flushes: list[FlushRun]
+
+
+def take_picture(
+    log: CommitLog,
+    queues: QueueTable,
+    index: IndexService,
+    cleaner: Cleaner,
+    flushing: FlushService,
+) -> StoreInside:
+    """Look at the parts of an open store.
+
+    Raises:
+        OSError: A file cannot be looked at.
+    """
+    bases = list(log.bases)
+    newest = frozenset(bases[-FIRST_TIMES_MAX:])
+    files = [
+        LogFile(base, log.path(base).stat().st_mtime_ns // 1_000_000, _first_ms(log, base) if base in newest else -1)
+        for base in bases
+    ]
+    end, flushed, backlog = log.end, log.flushed, index.backlog_bytes
+    return StoreInside(
+        log_file_bytes=log.file_bytes,
+        log_files=files,
+        log_min=log.min_offset,
+        log_end=end,
+        log_flushed=flushed,
+        indexed=max(log.min_offset, end - backlog) if index.is_enabled else -1,
+        topics=_topics(queues),
+        index_files=[
+            IndexFigures(
+                file.path.name,
+                max(0, header.next_item - 1),
+                file.geometry.items - 1,
+                header.begin_ms,
+                header.end_ms,
+                file.geometry.file_bytes,
+            )
+            for file, header in index.files()
+        ],
+        cleanings=list(cleaner.runs),
+        overdue_files=cleaner.overdue_files(),
+        flushes=list(flushing.runs),
+    )
+
+
+def _first_ms(log: CommitLog, base: int) -> int:
+    # Read, not looked at through the mapping: a page that is not in memory would stop every thread of the broker.
+    head = log.first_bytes(base, _HEAD_BYTES)
+    if base >= log.end or len(head) < _HEAD_BYTES:
+        return -1
+    _size, magic = SIZE_AND_MAGIC.unpack_from(head)
+    return store_timestamp_ms(head) if magic in (MAGIC_V1, MAGIC_V2) else -1
+
+
+def _topics(queues: QueueTable) -> list[TopicQueues]:
+    # Without the lock of puts, which thousands of queues would hold for milliseconds: each figure is right by itself.
+    rows = [(queue.topic, queue.min_offset, queue.max_offset, queue.written_offset) for queue in queues]
+    found: dict[str, list[int]] = {}
+    for topic, low, high, written in rows:
+        sums = found.setdefault(topic, [0, 0, 0])
+        sums[0] += 1
+        sums[1] += high - low
+        sums[2] += max(0, high - written)
+    return [
+        TopicQueues(topic, count, entries, entries * UNIT_BYTES, behind)
+        for topic, (count, entries, behind) in sorted(found.items())
+    ]

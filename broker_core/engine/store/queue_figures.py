@@ -1,0 +1,152 @@
+"""Offsets, times and figures of a store and its queues.
+
+A layer of `broker_core.engine.store.message_store.MessageStore`.
+"""
+
+from __future__ import annotations
+
+from broker_core.engine.store.consume_queue import UNIT_BYTES
+from broker_core.engine.store.flush import FlushRun
+from broker_core.engine.store.picture import StoreInside, take_picture
+from broker_core.engine.store.reading import (
+    offset_by_time,
+    store_time,
+    store_time_at,
+)
+from broker_core.engine.store.results import StoreStats
+from broker_core.engine.store.store_parts import StoreParts
+from broker_core.errors import StoreError
+
+
+class QueueFigures(StoreParts):
+    """See the module. Methods may be called from any thread."""
+
+    def queues(self) -> list[tuple[str, int]]:
+        """Topic and queue id of every queue that has, or had, messages."""
+        return [key for key, queue in list(self._queues.by_key.items()) if queue.max_offset]
+
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """First offset of a queue that is kept; 0 for an unknown queue."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.min_offset if queue else 0
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """Offset that the next message of a queue gets, as far as readers may know; 0 for an unknown queue."""
+        end = None if self.visibility is None else self.visibility.end(topic, queue_id)
+        stored = self.stored_max_offset(topic, queue_id)
+        return stored if end is None else min(stored, end)
+
+    def stored_max_offset(self, topic: str, queue_id: int) -> int:
+        """Offset that the next message of a queue gets, whatever readers may know; 0 for an unknown queue."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.max_offset if queue else 0
+
+    # ---- times ---------------------------------------------------------------------------------------------------------
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
+        """First offset stored at or after a time, or with ``upper`` the last at or before it; 0 for an unknown queue."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return 0
+        with self._lock:
+            return offset_by_time(self._commit_log, queue, timestamp_ms, upper=upper)
+
+    def store_time(self, topic: str, queue_id: int, offset: int) -> int:
+        """Store time of one message, -1 where there is none."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return -1
+        with self._lock:
+            return store_time(self._commit_log, queue, offset)
+
+    def time_span(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """Store times of the first and the last message of a queue; -1 where there is none."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return -1, -1
+        with self._lock:
+            first = store_time(self._commit_log, queue, queue.min_offset)
+            return first, store_time(self._commit_log, queue, queue.max_offset - 1)
+
+    def last_store_time(self, topic: str, queue_id: int) -> int:
+        """Store time of a queue's last message, -1 where not known. From memory."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.last_store_ms if queue else -1
+
+    @property
+    def earliest_store_time(self) -> int:
+        """Store time of the first record that is kept; -1 for an empty log."""
+        return store_time_at(self._commit_log, self._commit_log.min_offset)
+
+    # ---- the log -------------------------------------------------------------------------------------------------------
+
+    @property
+    def commit_log_min_offset(self) -> int:
+        """Physical offset of the first byte that is kept."""
+        return self._commit_log.min_offset
+
+    @property
+    def commit_log_max_offset(self) -> int:
+        """Physical offset behind the last record."""
+        return self._commit_log.end
+
+    @property
+    def flushed_offset(self) -> int:
+        """Physical offset up to which the log is on the disk."""
+        return self._commit_log.flushed
+
+    def next_file_offset(self, physical_offset: int) -> int:
+        """Where the log file behind the one of an offset begins."""
+        file_bytes = self._commit_log.file_bytes
+        return physical_offset - physical_offset % file_bytes + file_bytes
+
+    def first_physical_offset(self, topic: str, queue_id: int) -> int | None:
+        """Where the oldest message of a queue lies in the log; None for a queue that has none."""
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            unit = None if queue is None else queue.unit(queue.min_offset)
+        return None if unit is None else unit.physical_offset
+
+    @property
+    def index_last_update(self) -> tuple[int, int]:
+        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
+        return self._index.last_update
+
+    # ---- the whole store -----------------------------------------------------------------------------------------------
+
+    def stats(self) -> StoreStats:
+        """Figures of the store and its disk.
+
+        Raises:
+            StoreError: The disk cannot be asked.
+        """
+        try:
+            used, total = self._disk.usage(self._paths.root)
+        except OSError as error:
+            raise StoreError(f"the disk of {self._paths.root} cannot be asked for its use: {error.strerror}") from error
+        queue_bytes = sum((queue.max_offset - queue.min_offset) * UNIT_BYTES for queue in self._queues)
+        return StoreStats(
+            commit_log_min_offset=self._commit_log.min_offset,
+            commit_log_max_offset=self._commit_log.end,
+            flushed_offset=self._commit_log.flushed,
+            queue_count=len(self._queues.by_key),
+            store_bytes=self._commit_log.bytes_on_disk() + queue_bytes,
+            disk_used_bytes=used,
+            disk_total_bytes=total,
+            refusal=self.write_refusal,
+        )
+
+    def flush_runs(self) -> list[FlushRun]:
+        """The newest syncs of the log, oldest first."""
+        return list(self._flush_service.runs)
+
+    def inside(self) -> StoreInside:
+        """Files, positions, queues, index, cleaning and syncs, for looking at; to be called on a thread.
+
+        Raises:
+            StoreError: A file cannot be looked at.
+        """
+        try:
+            return take_picture(self._commit_log, self._queues, self._index, self._cleaner, self._flush_service)
+        except OSError as error:
+            raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}; try again") from error

@@ -1,0 +1,100 @@
+"""Units of a queue that lead to no record, given again from the log: holes, flipped bytes, in whichever file of the queue.
+
+Opening a store looks at the ends of its queues only; what is damaged before is noticed by who reads it. The record must then
+lie in the log between those of the good units before and behind, so that only this part is searched.
+
+A message whose record is damaged itself cannot be found; it is remembered, so that nobody searches again.
+
+Source: store specification §4, §10.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
+from broker_core.engine.store.dispatch import LMQ_PREFIX, DelayLevels, further_queues, unit_tags_code
+from broker_core.engine.store.queue_writer import QueueWriter
+from broker_core.engine.store.reading import record_of_unit
+from broker_core.protocol.message.sys_flag import enters_queue
+
+_log = logging.getLogger(__name__)
+
+
+class QueueMender:
+    """Mends the queues of one store; may be called from any thread.
+
+    Args:
+        log: The commit log.
+        writer: Whose lock is held while files of queues change.
+        levels: Delay levels, for units of the schedule topic.
+        memory_lock: The store's; taken after the writer's.
+    """
+
+    def __init__(self, log: CommitLog, writer: QueueWriter, levels: DelayLevels, memory_lock: threading.Lock) -> None:
+        self._commit_log = log
+        self._writer = writer
+        self._levels = levels
+        self._lock = memory_lock
+        self._lost: set[tuple[str, int, int]] = set()
+
+    def mend(self, queue: ConsumeQueue, offset: int) -> bool:
+        """Give the damaged unit at a queue offset, and those beside it, again; False if none could be.
+
+        Raises:
+            OSError: They could not be written.
+        """
+        if (queue.topic, queue.queue_id, offset) in self._lost:
+            return False
+        with self._writer.write_lock, self._lock:
+            if self._is_good(queue, offset):
+                return True  # with a damaged place beside it
+            first, start = self._good_before(queue, offset)
+            last, end = self._good_behind(queue, offset)
+            units = dict(self._units_in_log(queue, start, end, range(first, last)))
+            for number, unit in units.items():
+                queue.mend(number, unit)
+            lost = [number for number in range(first, last) if number not in units]
+            self._lost.update((queue.topic, queue.queue_id, number) for number in lost)
+        _log.warning(
+            "queue %s/%d was damaged from offset %d to %d: %d messages were found in the log again, %d are lost",
+            queue.topic, queue.queue_id, first, last - 1, len(units), len(lost),
+        )  # fmt: skip
+        return bool(units)
+
+    def _is_good(self, queue: ConsumeQueue, offset: int) -> bool:
+        unit = queue.unit(offset)
+        return unit is not None and record_of_unit(self._commit_log, unit.physical_offset, unit.record_bytes) is not None
+
+    def _good_before(self, queue: ConsumeQueue, offset: int) -> tuple[int, int]:
+        """First damaged offset of the place, and where in the log its record can begin at the earliest."""
+        while offset > queue.min_offset and not self._is_good(queue, offset - 1):
+            offset -= 1
+        before = queue.unit(offset - 1) if offset > queue.min_offset else None
+        return offset, before.physical_offset + before.record_bytes if before else self._commit_log.min_offset
+
+    def _good_behind(self, queue: ConsumeQueue, offset: int) -> tuple[int, int]:
+        """First good offset behind the place, and where its record begins."""
+        while offset < queue.max_offset and not self._is_good(queue, offset):
+            offset += 1
+        behind = queue.unit(offset) if offset < queue.max_offset else None
+        return offset, behind.physical_offset if behind else self._commit_log.end
+
+    def _units_in_log(self, queue: ConsumeQueue, start: int, end: int, offsets: range) -> Iterator[tuple[int, bytes]]:
+        from broker_core.engine.store.log_window import windows_between  # noqa: PLC0415  numpy takes 0.2 s to load
+
+        own_id = None if queue.topic.startswith(LMQ_PREFIX) else queue.queue_id
+        for window in windows_between(self._commit_log, start, end):
+            for record in window.of_queue(own_id).records():
+                if not enters_queue(record.sys_flag):
+                    continue
+                code = unit_tags_code(record.topic, record.properties, record.store_timestamp_ms, self._levels)
+                unit = UNIT.pack(record.physical_offset, record.size, code)
+                places = [(record.topic, record.queue_id, record.queue_offset)]
+                places += further_queues(record.queue_id, record.properties)
+                for topic, queue_id, number in places:
+                    if (topic, queue_id) == (queue.topic, queue.queue_id) and number in offsets:
+                        yield number, unit

@@ -1,0 +1,150 @@
+"""All consume queues of a store, and the manifest that says which there should be.
+
+A queue whose directory was lost leaves no trace among the others, so their ends are noted beside them (``orbit.queues``) with
+each checkpoint. The note is only believed together with the very checkpoint it was made for; it never adds to a queue,
+it only makes recovery build one anew from the log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from broker_core.engine.store.checkpoint import Checkpoint
+from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue
+from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.paths import StorePaths, offset_files, queue_directories
+
+QueueKey = tuple[str, int]
+
+
+class IndexNote(NamedTuple):
+    """The index when a checkpoint was written.
+
+    Attributes:
+        names: Its files, oldest first.
+        header: First bytes of the last file.
+        log_end: It was complete up to this physical offset.
+    """
+
+    names: list[str]
+    header: bytes
+    log_end: int
+
+
+class QueueManifest(NamedTuple):
+    """What was on the disk when a checkpoint was written.
+
+    Attributes:
+        log_end: Log and queues were complete up to this physical offset.
+        ends: Max offset of each queue.
+        index_note: The same of the index; None if it is switched off.
+    """
+
+    log_end: int
+    ends: dict[QueueKey, int]
+    index_note: IndexNote | None = None
+
+
+class QueueTable:
+    """Queues by topic and queue id.
+
+    Args:
+        paths: Of the store.
+        file_bytes: Size of queue files for a store that has none yet.
+        disk: Access to the operating system.
+        read_only: Never write.
+        extension_file_bytes: Size of files of queue extensions; None if none are written. Those that are there are read.
+    """
+
+    def __init__(
+        self, paths: StorePaths, file_bytes: int, disk: Disk, *, read_only: bool, extension_file_bytes: int | None = None
+    ) -> None:
+        self._paths = paths
+        self._disk = disk
+        self._read_only = read_only
+        self._extension_file_bytes = extension_file_bytes
+        self._directories = queue_directories(paths.consume_queue)
+        self.file_bytes = self._size_on_disk() or file_bytes
+        self._has_extensions = paths.consume_queue_ext.is_dir()
+        self.by_key: dict[QueueKey, ConsumeQueue] = {}
+
+    def load(self) -> None:
+        """Take in the queues on the disk."""
+        for topic, queue_id, _ in self._directories:
+            self.get_or_add(topic, queue_id).load()
+
+    def get_or_add(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """A queue; a new one has no files until it is written."""
+        key = topic, queue_id
+        queue = self.by_key.get(key)
+        if queue is None:
+            directory = self._paths.queue(topic, queue_id)
+            queue = ConsumeQueue(
+                topic,
+                queue_id,
+                directory,
+                self.file_bytes,
+                self._disk,
+                read_only=self._read_only,
+                extension=self._extension(topic, queue_id),
+            )
+            self.by_key[key] = queue
+        return queue
+
+    def _extension(self, topic: str, queue_id: int) -> ConsumeQueueExtension | None:
+        file_bytes = self._extension_file_bytes
+        directory = self._paths.queue_extension(topic, queue_id)
+        if file_bytes is None and not (self._has_extensions and directory.is_dir()):
+            return None
+        return ConsumeQueueExtension(
+            directory, file_bytes or 1, self._disk, is_written=file_bytes is not None, read_only=self._read_only
+        )
+
+    def __iter__(self) -> Iterator[ConsumeQueue]:
+        return iter(list(self.by_key.values()))
+
+    def _size_on_disk(self) -> int:
+        """Size of the first whole queue file; a store keeps the one it was made with."""
+        for _, _, directory in self._directories:
+            for path, _ in offset_files(directory):
+                size = path.stat().st_size
+                if size and not size % UNIT_BYTES:
+                    return size
+        return 0
+
+    # ---- manifest ------------------------------------------------------------------------------------------------------
+
+    def write_manifest(self, checkpoint: Checkpoint, manifest: QueueManifest) -> None:
+        """Note what the given checkpoint vouches for."""
+        rows = [[topic, queue_id, end] for (topic, queue_id), end in sorted(manifest.ends.items()) if end]
+        note = {"checkpoint": _identity(checkpoint), "logEnd": manifest.log_end, "queues": rows}
+        if manifest.index_note is not None:
+            names, header, log_end = manifest.index_note
+            note["index"] = {"files": names, "header": header.hex(), "logEnd": log_end}
+        text = json.dumps(note, separators=(",", ":"))
+        self._disk.replace_file(self._paths.queue_manifest, text.encode())
+
+    def read_manifest(self, checkpoint: Checkpoint) -> QueueManifest | None:
+        """What was noted with this very checkpoint; None where there is no such note."""
+        try:
+            note = json.loads(self._paths.queue_manifest.read_bytes())
+            if note["checkpoint"] != _identity(checkpoint):
+                return None
+            ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
+            return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
+        except (OSError, ValueError, KeyError, TypeError):
+            # Only a hint: without it, recovery trusts what it finds, as RocketMQ does.
+            return None
+
+
+def _index_note(note: dict[str, Any] | None) -> IndexNote | None:
+    if note is None:
+        return None
+    return IndexNote([str(name) for name in note["files"]], bytes.fromhex(note["header"]), int(note["logEnd"]))
+
+
+def _identity(checkpoint: Checkpoint) -> list[int]:
+    return [checkpoint.physic_ms, checkpoint.logics_ms]

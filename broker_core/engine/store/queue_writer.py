@@ -1,0 +1,150 @@
+"""Bringing queues, index and the checkpoint to the disk, behind the log.
+
+Write order: log, index, queue files, checkpoint, manifest. The checkpoint vouches for what it names, so all of that is synced
+before it is replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from broker_core.engine.store.checkpoint import Checkpoint, write_checkpoint
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue, PendingUnits
+from broker_core.engine.store.disk import Disk, is_no_space
+from broker_core.engine.store.index_service import IndexService
+from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.queue_table import IndexNote, QueueManifest, QueueTable
+from broker_core.engine.store.write_gate import Refusal, WriteGate
+
+_log = logging.getLogger(__name__)
+
+
+class QueueWriter:
+    """Writes what is dirty; one thread at a time.
+
+    A disk without room is no failure here: the units stay in memory, the gate is shut, and the next round tries again.
+
+    Args:
+        paths: Of the store.
+        log: Its commit log.
+        queues: Its queues.
+        index: Its index.
+        checkpoint: As found when the store was opened.
+        gate: Told when there is no room.
+        disk: Access to the operating system.
+        memory_lock: Guards the queues' units in memory; held for moments.
+    """
+
+    def __init__(
+        self,
+        paths: StorePaths,
+        log: CommitLog,
+        queues: QueueTable,
+        index: IndexService,
+        *,
+        checkpoint: Checkpoint,
+        gate: WriteGate,
+        disk: Disk,
+        memory_lock: threading.Lock,
+    ) -> None:
+        self._paths = paths
+        self._commit_log = log
+        self._queues = queues
+        self._index = index
+        self._checkpoint = checkpoint
+        self._gate = gate
+        self._disk = disk
+        self._memory_lock = memory_lock
+        self.write_lock = threading.Lock()
+        """Held while files of queues change; taken before the memory lock."""
+        self.dirty: set[ConsumeQueue] = set()
+        """Queues with new units; a put adds to it under the memory lock."""
+        self.last_store_ms = 0
+        """Store time of the last message; set by a put under the memory lock."""
+
+    def write_queues(self) -> None:
+        """Write the new units of all queues.
+
+        Raises:
+            OSError: The disk is broken.
+        """
+        with self.write_lock:
+            self._tolerate_full_disk(Refusal.QUEUE_SPACE, self._write_dirty)
+
+    def write_index(self) -> None:
+        """Add the keys of new messages to the index.
+
+        Raises:
+            OSError: The disk is broken.
+        """
+        self._tolerate_full_disk(Refusal.INDEX_SPACE, self._index.catch_up)
+
+    def write_checkpoint(self) -> None:
+        """Sync everything, then replace checkpoint and manifest.
+
+        Raises:
+            OSError: The log could not be synced, or the disk is broken.
+        """
+        with self.write_lock:
+            with self._memory_lock:
+                last_store_ms = self.last_store_ms
+                log_end = self._commit_log.end
+            self._commit_log.flush()
+            self.write_index()
+            note = self._index.sync()
+            self._tolerate_full_disk(Refusal.QUEUE_SPACE, lambda: self._checkpoint_at(last_store_ms, log_end, note))
+
+    def _tolerate_full_disk(self, kind: Refusal, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except OSError as error:
+            if not is_no_space(error):
+                raise
+            grown = f"consume queues in {self._paths.consume_queue}"
+            if kind is Refusal.INDEX_SPACE:
+                grown = f"index files in {self._paths.index}"
+            text = (
+                f"the {grown} cannot grow: {error.strerror}. Free some room on the disk; "
+                "messages are taken again within seconds"
+            )
+            if not self._gate.holds(kind):
+                _log.warning("%s", text)
+            self._gate.refuse(kind, text)
+        else:
+            if self._gate.holds(kind):
+                self._gate.withdraw(kind)
+
+    def _write_dirty(self) -> None:
+        with self._memory_lock:
+            work: list[tuple[ConsumeQueue, PendingUnits]] = [(queue, queue.pending()) for queue in self.dirty]
+            self.dirty.clear()
+        done = 0
+        try:
+            for queue, pending in work:
+                queue.write(pending)
+                with self._memory_lock:
+                    queue.written(pending)
+                done += 1
+        finally:
+            if done < len(work):
+                with self._memory_lock:
+                    self.dirty.update(queue for queue, _ in work[done:])
+
+    def _checkpoint_at(self, last_store_ms: int, log_end: int, index: IndexNote | None) -> None:
+        self._write_dirty()
+        for queue in self._queues:
+            if queue.needs_sync:
+                queue.sync()
+        index_ms = self._index.full_end_ms or self._checkpoint.index_ms
+        checkpoint = replace(self._checkpoint, physic_ms=last_store_ms, logics_ms=last_store_ms, index_ms=index_ms)
+        with self._memory_lock:
+            ends = {
+                (queue.topic, queue.queue_id): queue.max_offset - queue.unwritten_bytes // UNIT_BYTES for queue in self._queues
+            }
+        write_checkpoint(self._paths.checkpoint, checkpoint, self._disk)
+        self._queues.write_manifest(checkpoint, QueueManifest(log_end, ends, index))
+        self._checkpoint = checkpoint

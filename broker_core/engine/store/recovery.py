@@ -1,0 +1,348 @@
+"""Bringing log and queues into agreement when a store is opened.
+
+The log is the truth. Its end is found by checking records one behind the other; queues are cut where they are ahead
+of it, completed where they are behind, and built anew where they are missing or damaged.
+
+    after a clean stop   the scan begins behind the last record that a queue knows
+    after a crash        it begins in the last file that the checkpoint vouches for; units from there on (from the very place,
+                         where our own note tells it) are written again
+
+Read-only, all of this happens in memory only.
+
+Source: store specification §10; stricter where it says that RocketMQ loses queues (§9.1, §10.4).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from broker_core.engine.store.checkpoint import Checkpoint
+from broker_core.engine.store.commit_log import CommitLog
+from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
+from broker_core.engine.store.dispatch import DelayLevels, further_queues, unit_tags_code
+from broker_core.engine.store.queue_table import QueueKey, QueueTable
+from broker_core.engine.store.reading import first_offset_at
+from broker_core.errors import RecordError
+from broker_core.protocol.message.record import (
+    FILLER,
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    SIZE_AND_MAGIC,
+    check_record,
+    store_timestamp_ms,
+)
+from broker_core.protocol.message.sys_flag import enters_queue
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.log_window import LogWindow, ScannedRecord
+
+Progress = Callable[[str, int, int], None]
+
+_WINDOW_BYTES = 8 * 1024 * 1024
+"""Looked at in one go; more where a record is larger."""
+_GAP_UNITS_MAX = 5_000_000
+"""Blanks put in place of lost messages, at most (100 MB); with more, a queue begins behind them."""
+
+_log = logging.getLogger(__name__)
+
+
+class Recovery:
+    """One run over a store that is being opened.
+
+    Args:
+        log: With its files known; its end is set here.
+        queues: Loaded.
+        checkpoint: As found.
+        levels: Delay levels, for units of the schedule topic.
+        check_crc: Whether to verify body checksums.
+        force_record_crc: Whether to verify checksums of whole records instead, which all must have then.
+        multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
+        before_cut: Told where the log will be cut, before it is.
+        progress: Told what is being done, bytes done and bytes in all.
+    """
+
+    def __init__(
+        self,
+        log: CommitLog,
+        queues: QueueTable,
+        checkpoint: Checkpoint,
+        levels: DelayLevels,
+        *,
+        check_crc: bool,
+        force_record_crc: bool = False,
+        multi_dispatch: bool = False,
+        before_cut: Callable[[int], object] = lambda _: None,
+        progress: Progress,
+    ) -> None:
+        self._commit_log = log
+        self._queues = queues
+        self._checkpoint = checkpoint
+        self._levels = levels
+        self._check_crc = check_crc
+        self._force_record_crc = force_record_crc
+        self._light_only = not multi_dispatch
+        self._before_cut = before_cut
+        self._progress = progress
+        self._manifest = queues.read_manifest(checkpoint)
+        self._complete_up_to = 0
+        """Queues are known to have everything before this place in the log."""
+        self._rebuild: set[QueueKey] = set()
+        self.last_store_ms = 0
+        self.index_note = self._manifest.index_note if self._manifest else None
+        """What the last checkpoint says about the index."""
+        self.note_is_too_long = False
+        """The log was cut before the place up to which the last checkpoint vouches: a new one must come before the next put."""
+
+    def run(self, *, clean: bool) -> None:
+        """Recover; ``clean`` says that the last owner stopped in good order."""
+        log = self._commit_log
+        log.end = log.bases[-1] + log.file_bytes if log.bases else 0  # readable, until the scan has found the real end
+        self._rebuild.update((queue.topic, queue.queue_id) for queue in self._queues if queue.is_damaged)
+        start = self._clean_start() if clean else self._crash_start()
+        if not clean:
+            self._cut_at(max(self._complete_up_to, start))
+        for key, noted_end in self._manifest.ends.items() if self._manifest else ():
+            if self._queues.get_or_add(*key).max_offset < noted_end:
+                self._rebuild.add(key)
+        end = self._complete_from(start)
+        self.note_is_too_long = self._manifest is not None and end < self._manifest.log_end
+        self._before_cut(end)
+        self._commit_log.set_end(end)
+        for queue in self._queues:
+            queue.cut(_first_beyond(queue, end))
+        self._build_anew(end)
+        self._settle()
+
+    # ---- where to begin ------------------------------------------------------------------------------------------------
+
+    def _cut_at(self, offset: int) -> None:
+        """Take from the queues what a crash may have left incomplete: all units of records from ``offset`` on."""
+        self._complete_up_to = offset
+        for queue in self._queues:
+            queue.cut(first_offset_at(queue, offset))
+            queue.clear_behind_end()
+            self._last_record_end(queue)
+
+    def _clean_start(self) -> int:
+        """Behind the last record that a queue knows, if that record is there; else the start of the last file before it."""
+        log = self._commit_log
+        start = log.min_offset
+        for queue in self._queues:
+            last = self._last_record_end(queue)
+            start = max(start, last)
+        return start
+
+    def _last_record_end(self, queue: ConsumeQueue) -> int:
+        """End of the record that the queue's last unit points to; 0 where it is not that queue's record."""
+        unit = queue.unit(queue.max_offset - 1)
+        if unit is None or unit.physical_offset < self._commit_log.min_offset:
+            return 0
+        record = self._commit_log.slice(unit.physical_offset, unit.record_bytes)
+        try:
+            parts = check_record(record or b"", 0, len(record or b""), check_crc=self._check_crc)
+        except RecordError:
+            parts = None
+        if parts is None or parts.head.size != unit.record_bytes or parts.head.physical_offset != unit.physical_offset:
+            _log.warning("queue %s/%d does not match the commit log; it is built anew", queue.topic, queue.queue_id)
+            self._rebuild.add((queue.topic, queue.queue_id))
+            return 0
+        return unit.physical_offset + unit.record_bytes
+
+    def _crash_start(self) -> int:
+        """Start of the last file whose first record the checkpoint vouches for; the first file where there is none.
+
+        Where our own note tells how far that went, it decides: store times may go back when the clock is set.
+        """
+        log, limit_ms = self._commit_log, self._checkpoint.min_timestamp_ms
+        if self._manifest is not None and log.bases and log.min_offset <= self._manifest.log_end <= log.end:
+            self._complete_up_to = self._manifest.log_end
+            return min(self._complete_up_to - self._complete_up_to % log.file_bytes, log.bases[-1])
+        for base in reversed(log.bases):
+            head = log.slice(base, 100)
+            if head is None or len(head) < 100:
+                continue
+            _, magic = SIZE_AND_MAGIC.unpack_from(head)
+            if magic in (MAGIC_V1, MAGIC_V2) and 0 < store_timestamp_ms(head) <= limit_ms:
+                return base
+        return log.min_offset
+
+    # ---- scanning ------------------------------------------------------------------------------------------------------
+
+    def _complete_from(self, start: int) -> int:
+        """Give the queues what they lack from ``start`` on; returns the end of the last good record."""
+        end = start
+        for window in self._windows(start, "recovering"):
+            end = int(window.heads.physical_offset[-1] + window.heads.size[-1])
+            if end > self._complete_up_to and not self._take_whole(window, self._complete_up_to, end, skip=self._rebuild):
+                for record in window.records():
+                    if record.physical_offset >= self._complete_up_to:
+                        self._dispatch(record)
+            self.last_store_ms = window.last_store_ms
+        return end
+
+    def _take_whole(
+        self,
+        window: LogWindow,
+        start: int,
+        end: int,
+        *,
+        only: AbstractSet[QueueKey] | None = None,
+        skip: AbstractSet[QueueKey] = frozenset(),
+    ) -> bool:
+        """Append the units of a window at once, by queue; False, with nothing done, if some do not fit onto their queue."""
+        runs = window.unit_runs(start, end, self._levels)
+        if runs is None:
+            return False
+        taken = [run for run in runs if (run[:2] in only if only is not None else run[:2] not in skip)]
+        queues = [self._queues.get_or_add(run.topic, run.queue_id) for run in taken]
+        if any(run.queue_offset != queue.max_offset for run, queue in zip(taken, queues, strict=True)):
+            return False
+        for run, queue in zip(taken, queues, strict=True):
+            queue.extend(run.units)
+        return True
+
+    def _dispatch(self, record: ScannedRecord) -> None:
+        for number, (queue, queue_offset) in enumerate(self._targets(record)):
+            if self._rebuild and (queue.topic, queue.queue_id) in self._rebuild:
+                continue
+            if queue_offset < queue.max_offset:
+                if number:
+                    continue  # a copy that still has the offsets of the original (a retry, a delivery)
+                queue.cut(queue_offset)  # the topic was deleted and made again: its numbering starts anew
+            if queue_offset > queue.max_offset and not self._begin_at(queue, queue_offset, record):
+                self._rebuild.add((queue.topic, queue.queue_id))
+                continue
+            self._append(queue, record)
+
+    def _begin_at(self, queue: ConsumeQueue, queue_offset: int, record: ScannedRecord) -> bool:
+        """Let an empty queue begin where the log's first record does; False if older records may be missing."""
+        if queue.max_offset or record.physical_offset > self._commit_log.min_offset:
+            return False
+        queue.start_at(queue_offset)
+        return True
+
+    def _targets(self, record: ScannedRecord) -> list[tuple[ConsumeQueue, int]]:
+        """Queues that a record is in, with its offset in each; its own comes first."""
+        if not enters_queue(record.sys_flag):
+            return []
+        found = [(self._queues.get_or_add(record.topic, record.queue_id), record.queue_offset)]
+        for topic, queue_id, queue_offset in further_queues(record.queue_id, record.properties, light_only=self._light_only):
+            found.append((self._queues.get_or_add(topic, queue_id), queue_offset))
+        return found
+
+    def _append(self, queue: ConsumeQueue, record: ScannedRecord) -> None:
+        code = unit_tags_code(record.topic, record.properties, record.store_timestamp_ms, self._levels)
+        queue.append(record.physical_offset, record.size, code)
+
+    def _build_anew(self, end: int) -> None:
+        """Second pass, over the whole log, for the queues that need all of it."""
+        if not self._rebuild:
+            return
+        for key in self._rebuild:
+            self._queues.get_or_add(*key).forget()
+        for window in self._windows(self._commit_log.min_offset, "building consume queues anew"):
+            if window.heads.physical_offset[0] >= end:
+                break
+            if not self._take_whole(window, 0, end, only=self._rebuild):
+                self._take_singly(window, end)
+        self._number_on(end)
+
+    def _number_on(self, end: int) -> None:
+        """Let queues whose messages were all cleaned away go on with their numbers, if our note tells them.
+
+        It does not where messages were cut off at the log's end since.
+        """
+        ends = self._manifest.ends if self._manifest and end >= self._manifest.log_end else {}
+        for key in self._rebuild & ends.keys():
+            queue = self._queues.get_or_add(*key)
+            if not queue.max_offset:
+                queue.start_at(ends[key])
+
+    def _take_singly(self, window: LogWindow, end: int) -> None:
+        for record in window.records():
+            if record.physical_offset >= end:
+                return
+            for number, (queue, queue_offset) in enumerate(self._targets(record)):
+                if (queue.topic, queue.queue_id) not in self._rebuild or (number and queue_offset < queue.max_offset):
+                    continue
+                if queue_offset != queue.max_offset and not self._fill_gap(queue, queue_offset):
+                    queue.forget()
+                    queue.start_at(queue_offset)
+                self._append(queue, record)
+
+    def _fill_gap(self, queue: ConsumeQueue, queue_offset: int) -> bool:
+        """Put blanks in place of messages whose records the log has lost, so that those before them stay; False if too many."""
+        missing = queue_offset - queue.max_offset
+        if not queue.max_offset or not 0 < missing <= _GAP_UNITS_MAX:
+            return False
+        queue.extend(PRE_BLANK * missing)
+        return True
+
+    def _windows(self, start: int, what: str) -> Iterator[LogWindow]:
+        """Good records from ``start`` on, until the first place where none follows."""
+        log = self._commit_log
+        limit = log.bases[-1] + log.file_bytes if log.bases else start
+        position = start
+        while position < limit:
+            base = position - position % log.file_bytes
+            mapped = log.map_at(base)
+            if mapped is None:
+                following = next((other for other in log.bases if other > base), limit)
+                if following < limit:
+                    _log.warning("the commit log from %d to %d is missing", position, following)
+                position = following
+                continue
+            for window in self._windows_of_file(mapped, base, position - base):
+                yield window
+                position = base + window.heads.end
+                self._progress(what, position - start, limit - start)
+            if not _is_filler(mapped, position - base):
+                return
+            position = base + log.file_bytes
+
+    def _windows_of_file(self, mapped: memoryview, base: int, start: int) -> Iterator[LogWindow]:
+        """Good records of one file, some megabytes at a time."""
+        while start + SIZE_AND_MAGIC.size <= len(mapped):
+            size, magic = SIZE_AND_MAGIC.unpack_from(mapped, start)
+            if magic not in (MAGIC_V1, MAGIC_V2):
+                return
+            # numpy takes 0.2 s to load, which a start with nothing to scan does not pay.
+            from broker_core.engine.store.log_window import good_records  # noqa: PLC0415
+
+            stop = min(start + max(size, _WINDOW_BYTES), len(mapped))
+            window = good_records(mapped, base, start, stop, check_crc=self._check_crc, force_record_crc=self._force_record_crc)
+            if window is None:
+                return
+            yield window
+            start = window.heads.end
+
+    # ---- the end -------------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Set min offsets, the ends of extensions, and the time of each queue's last message."""
+        log = self._commit_log
+        for queue in self._queues:
+            queue.min_offset = first_offset_at(queue, log.min_offset)
+            queue.settle_extension()
+            unit = queue.unit(queue.max_offset - 1)
+            record = log.slice(unit.physical_offset, unit.record_bytes) if unit else None
+            if record is not None:
+                queue.last_store_ms = store_timestamp_ms(record)
+                self.last_store_ms = max(self.last_store_ms, queue.last_store_ms)
+
+
+def _is_filler(mapped: memoryview, position: int) -> bool:
+    if position + FILLER.size > len(mapped):
+        return False
+    return bool(FILLER.unpack_from(mapped, position)[1] == MAGIC_BLANK)
+
+
+def _first_beyond(queue: ConsumeQueue, end: int) -> int:
+    """First queue offset whose record does not end before ``end`` of the log."""
+    offset = first_offset_at(queue, end)
+    unit = queue.unit(offset - 1) if offset > queue.min_offset else None
+    return offset - 1 if unit is not None and unit.physical_offset + unit.record_bytes > end else offset

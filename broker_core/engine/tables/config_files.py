@@ -1,0 +1,205 @@
+"""Writes the broker's tables to their files, off the loop.
+
+A change marks its file; one task writes what is marked, each file from a snapshot taken on the loop. Bursts of changes, such
+as a thousand topics made by their first messages, become a few writes, `WRITE_INTERVAL_SECONDS` apart.
+
+Whoever has to know that a change is on the disk waits for it (`ConfigFiles.when_written`): the write begins at once, and
+whoever comes while it is under way waits for the next one, which takes the changes of all. A write that fails is told to those
+that wait for it, and tried again every `RETRY_SECONDS`, or with the next change that somebody waits for; the tables in memory
+stay right meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from broker_core.engine.store.config_file import load_config, save_config
+from broker_core.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+WRITE_INTERVAL_SECONDS = 0.2
+RETRY_SECONDS = 5.0
+
+Written = Callable[[StoreError | None], None]
+"""Told on the loop that a change is on the disk (None), or why it is not."""
+
+
+class ConfigFiles:
+    """The files below ``config/`` of a store. Belongs to the loop's thread.
+
+    Args:
+        directory: Where they are.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._snapshots: dict[str, Callable[[], Mapping[str, Any]]] = {}
+        self._marked: set[str] = set()
+        self._waiting: dict[str, list[Written]] = {}
+        self._under_way: dict[str, list[Written]] = {}
+        self._failing: set[str] = set()
+        self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+
+    def read(self, name: str) -> Mapping[str, Any]:
+        """Content of a file, empty when it is not there.
+
+        Raises:
+            CorruptStoreError: Neither the file nor its backup can be read.
+        """
+        return load_config(self._directory / name) or {}
+
+    def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None:
+        """Have ``snapshot`` written to ``name`` whenever it is marked."""
+        self._snapshots[name] = snapshot
+
+    def mark(self, name: str) -> None:
+        """Have a file written soon."""
+        self._marked.add(name)
+        self._wake.set()
+
+    def when_written(self, names: Collection[str], written: Written) -> bool:
+        """Have ``written`` called once all changes of some files that were marked until now are on the disk.
+
+        Returns:
+            False when they are there already; ``written`` is not called then.
+        """
+        stale = [name for name in names if name in self._marked or name in self._under_way]
+        if not stale:
+            return False
+        tell = written if len(stale) == 1 else _after_all(len(stale), written)
+        for name in stale:
+            # A mark is newer than what is being written: only the next write holds it.
+            waiting = self._waiting.setdefault(name, []) if name in self._marked else self._under_way[name]
+            waiting.append(tell)
+        if self._waiting:
+            self._wake.set()
+            self._hurry.set()
+        return True
+
+    async def wait_written(self, names: Collection[str]) -> None:
+        """Wait until all changes of some files that were marked until now are on the disk.
+
+        Raises:
+            StoreError: One cannot be written; it is tried again.
+        """
+        told: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
+        if not self.when_written(names, lambda fault: None if told.done() else told.set_result(fault)):
+            return
+        fault = await told
+        if fault is not None:
+            raise fault
+
+    async def write(self, name: str) -> None:
+        """Write a file now; it is on disk when this returns.
+
+        Raises:
+            StoreError: It cannot be written; its former content is in place.
+        """
+        await _finish(self._write(name))
+
+    def start(self) -> None:
+        """Start writing."""
+        self._task = asyncio.create_task(self._run(), name="config files")
+
+    async def settle(self) -> None:
+        """Write what somebody waits for; they are told in the loop's next turn."""
+        await _finish(self._write_all(self._waiting))
+        async with self._writing:
+            """What another task had under way is over, too."""
+
+    async def stop(self) -> None:
+        """Write what is marked and stop. Safe to call again."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await self._write_all(self._marked)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            self._hurry.clear()
+            # Shielded: a stop in mid-write waits for it, or two threads could write one file.
+            done = await _finish(self._write_all(self._marked))
+            await self._rest(WRITE_INTERVAL_SECONDS if done else RETRY_SECONDS)
+            if not done:
+                self._wake.set()
+
+    async def _rest(self, seconds: float) -> None:
+        """Let changes gather, unless somebody waits for one."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+
+    async def _write_all(self, names: Collection[str]) -> bool:
+        done = True
+        for name in sorted(names, key=lambda name: (name not in self._waiting, name)):
+            if name not in self._marked:
+                continue  # written meanwhile by somebody who wanted it now
+            try:
+                await self._write(name)
+            except StoreError as error:
+                if name not in self._failing:
+                    self._failing.add(name)
+                    logger.error("%s is not written, it is tried again: %s", self._directory / name, error)  # noqa: TRY400  the text says all
+                done = False
+        return done
+
+    async def _write(self, name: str) -> None:
+        async with self._writing:
+            is_stale = name in self._marked
+            self._marked.discard(name)
+            told = self._under_way[name] = self._waiting.pop(name, [])
+            fault: StoreError | None = None
+            try:
+                content = self._snapshots[name]()
+                await asyncio.to_thread(save_config, self._directory / name, content)
+            except StoreError as error:
+                fault = error
+            except Exception as error:
+                # Ours, not the disk's. Nobody may wait for ever because of it, nor the other files stay unwritten.
+                logger.exception("%s cannot be written", self._directory / name)
+                fault = StoreError(f"{name} cannot be written: {error!r}", file=name)
+            del self._under_way[name]
+            if fault is not None and (is_stale or told):
+                self.mark(name)
+            elif fault is None and name in self._failing:
+                self._failing.discard(name)
+                logger.info("%s is written again", self._directory / name)
+            for written in told:
+                # Not called here: one that fails must not end the writing, nor keep the others from being told.
+                asyncio.get_running_loop().call_soon(written, fault)
+        if fault is not None:
+            raise fault
+
+
+def _after_all(count: int, written: Written) -> Written:
+    """Calls ``written`` when it was called so often, with the first fault."""
+    faults: list[StoreError | None] = []
+
+    def tell(fault: StoreError | None) -> None:
+        faults.append(fault)
+        if len(faults) == count:
+            written(next(filter(None, faults), None))
+
+    return tell
+
+
+async def _finish(work: Any) -> Any:  # noqa: ANN401  result of whatever it awaits
+    """Await to the end even if the caller is cancelled meanwhile; the cancellation is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise

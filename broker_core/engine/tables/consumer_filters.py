@@ -1,0 +1,181 @@
+"""SQL92 filters of consumer groups: the table behind ``consumerFilter.json`` (Source: spec broker §9.4, store §7.7).
+
+A filter comes with a heartbeat, is dead when its group leaves, and is forgotten a day later. Expressions are compiled once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from broker_core.engine.tables.subscription import Subscription
+from broker_core.errors import CodecError, FilterSyntaxError
+from broker_core.protocol.filter.bloom import BITS, HASHES, bloom_positions
+from broker_core.protocol.filter.evaluator import Filter, compile_filter
+
+logger = logging.getLogger(__name__)
+
+SQL92 = "SQL92"
+DEAD_KEPT_MS = 24 * 3_600_000
+FILTERS_MAX = 100_000
+"""Bound on filters kept, dead ones included."""
+
+_LOADED_DEAD_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class FilterData:
+    """The filter of one group on one topic.
+
+    Attributes:
+        client_version: Version of the subscription that it came with.
+        dead_ms: When its group left; 0 or before ``born_ms`` while it is there.
+    """
+
+    topic: str
+    group: str
+    expression: str
+    born_ms: int
+    client_version: int
+    dead_ms: int
+    compiled: Filter
+
+    @property
+    def dead(self) -> bool:
+        return self.dead_ms >= self.born_ms
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "bloomFilterData": {"bitNum": BITS, "bitPos": bloom_positions(self.group, self.topic)},
+            "bornTime": self.born_ms,
+            "clientVersion": self.client_version,
+            "consumerGroup": self.group,
+            "dead": self.dead,
+            "deadTime": self.dead_ms,
+            "expression": self.expression,
+            "expressionType": SQL92,
+            "topic": self.topic,
+        }
+
+
+class ConsumerFilters:
+    """Topic → group → `FilterData`.
+
+    Args:
+        clock: Time in ms since the epoch.
+
+    Attributes:
+        changes: Grows with each change.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._topics: dict[str, dict[str, FilterData]] = {}
+        self.changes = 0
+
+    def get(self, topic: str, group: str) -> FilterData | None:
+        """The filter of a group on a topic."""
+        return self._topics.get(topic, {}).get(group)
+
+    def of_topic(self, topic: str) -> list[FilterData]:
+        """Filters on a topic, also those of groups that left."""
+        return list(self._topics.get(topic, {}).values())
+
+    def register(self, group: str, subscriptions: Iterable[Subscription]) -> None:
+        """Take the subscriptions of a heartbeat; filters on topics that are not among them die."""
+        wanted = {item.topic: item for item in subscriptions if item.expression_type == SQL92}
+        for subscription in wanted.values():
+            self._put(group, subscription)
+        self._bury(group, keep=wanted)
+
+    def unregister(self, group: str) -> None:
+        """Let all filters of a group die: its last member left."""
+        self._bury(group, keep=())
+
+    def _put(self, group: str, subscription: Subscription) -> None:
+        topic, version = subscription.topic, subscription.version
+        known = self.get(topic, group)
+        if known is not None and version <= known.client_version:
+            if version == known.client_version and known.dead:
+                self._set(replace(known, born_ms=self._clock(), dead_ms=0))
+            return
+        if known is None and sum(map(len, self._topics.values())) >= FILTERS_MAX:
+            logger.warning("group %s: filter on %s is not kept, there are %d already", group, topic, FILTERS_MAX)
+            return
+        try:
+            compiled = compile_filter(subscription.expression)
+        except FilterSyntaxError as error:
+            logger.warning("group %s: filter on %s cannot be used: %s", group, topic, error)
+            return
+        self._set(FilterData(topic, group, subscription.expression, self._clock(), version, 0, compiled))
+
+    def _bury(self, group: str, *, keep: Iterable[str]) -> None:
+        kept = set(keep)
+        for topic, groups in self._topics.items():
+            data = groups.get(group)
+            if data is not None and topic not in kept and not data.dead:
+                self._set(replace(data, dead_ms=self._clock()))
+
+    def _set(self, data: FilterData) -> None:
+        self._topics.setdefault(data.topic, {})[data.group] = data
+        self.changes += 1
+
+    def expire(self) -> None:
+        """Forget filters that have been dead for a day."""
+        limit = self._clock() - DEAD_KEPT_MS
+        for topic, groups in list(self._topics.items()):
+            for group in [group for group, data in groups.items() if data.dead and data.dead_ms < limit]:
+                del groups[group]
+                self.changes += 1
+            if not groups:
+                del self._topics[topic]
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``consumerFilter.json``."""
+        self.expire()
+        return {
+            "filterDataByTopic": {
+                topic: {"groupFilterData": {group: data.to_json() for group, data in groups.items()}, "topic": topic}
+                for topic, groups in self._topics.items()
+            }
+        }
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``consumerFilter.json``; what was alive counts as dead until its group comes back.
+
+        A file whose Bloom data are of another filter is ignored as a whole, as RocketMQ does.
+
+        Raises:
+            CodecError: A field has a value of another type.
+        """
+        try:
+            found = [
+                self._loaded(item)
+                for groups in (value.get("filterDataByTopic") or {}).values()
+                for item in (groups.get("groupFilterData") or {}).values()
+                if item.get("expressionType") == SQL92
+            ]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CodecError(f"consumerFilter.json holds something else than filters: {error!r}") from error
+        if any(not fits for _, fits in found):
+            logger.warning("the filters of consumerFilter.json were made with other Bloom settings; they are not used")
+            return
+        for data, _ in found:
+            if data is not None:
+                self._set(data)
+
+    def _loaded(self, item: Mapping[str, Any]) -> tuple[FilterData | None, bool]:
+        bloom = item.get("bloomFilterData") or {}
+        fits = not bloom or (bloom.get("bitNum") == BITS and len(bloom.get("bitPos") or ()) == HASHES)
+        topic, group, expression = str(item["topic"]), str(item["consumerGroup"]), str(item["expression"])
+        born_ms, dead_ms = int(item["bornTime"]), int(item["deadTime"])
+        if dead_ms <= 0:
+            dead_ms = max(born_ms, self._clock() - _LOADED_DEAD_MS)
+        try:
+            compiled = compile_filter(expression)
+        except FilterSyntaxError as error:
+            logger.warning("group %s: filter on %s from consumerFilter.json cannot be used: %s", group, topic, error)
+            return None, fits
+        return FilterData(topic, group, expression, born_ms, int(item["clientVersion"]), dead_ms, compiled), fits

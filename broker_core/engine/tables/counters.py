@@ -1,0 +1,250 @@
+"""Counters of the broker since its start, and rates from samples of them (Source: spec broker §11).
+
+Counting is a few integer additions; rates are computed when someone asks.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+
+from broker_core.engine.tables.latency import LatencyWindow
+from broker_core.engine.tables.stats_windows import Reading, StatsKey, StatsWindows
+
+TOTAL_SAMPLES = 601
+RATE_SPANS_S = (10, 60, 600)
+
+PUT_TIME_LIMITS_S = (0.001, 0.010, 0.050, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10)
+"""Where one bucket of put times ends and the next begins; whole milliseconds count: 0.9 ms is 0 (Source: spec broker §11.3)."""
+_DISTRIBUTION_MS = 60_000
+
+
+@dataclass(slots=True)
+class TopicCounter:
+    """Messages and bytes of one topic; ``puts`` counts a batch once."""
+
+    puts: int = 0
+    put_messages: int = 0
+    put_bytes: int = 0
+    got_messages: int = 0
+    got_bytes: int = 0
+
+
+@dataclass(slots=True)
+class GroupCounter:
+    """Messages and bytes that one group pulled, and messages it could not consume."""
+
+    got_messages: int = 0
+    got_bytes: int = 0
+    consume_failed: int = 0
+
+
+@dataclass(slots=True)
+class PullCounter:
+    """What one group pulled of one topic; ``pulls`` that found something."""
+
+    pulls: int = 0
+    messages: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    at_ms: int
+    put_messages: int
+    get_found: int
+    get_missed: int
+    got_messages: int
+
+
+@dataclass(slots=True)
+class DayTotals:
+    """Messages put and got: now, at the last midnight, at the one before."""
+
+    today_morning: tuple[int, int] = (0, 0)
+    yesterday_morning: tuple[int, int] = (0, 0)
+
+
+class Counters:
+    """What passed through the broker since it started.
+
+    Attributes:
+        topics: Topic → its counter.
+        groups: Consumer group → its counter.
+        pulls: ``(topic, group)`` → what was pulled.
+        sent_back: ``(topic, group)`` → messages that the group could not consume.
+        stats: Windows over these counters, by the names of RocketMQ.
+        put_distribution: Puts of the last whole minute by `PUT_TIME_LIMITS_S`; empty before the first.
+        put_latency: Time from a put's request to its answer.
+    """
+
+    def __init__(self, *, now_ms: int) -> None:
+        self.started_ms = now_ms
+        self.topics: dict[str, TopicCounter] = {}
+        self.groups: dict[str, GroupCounter] = {}
+        self.pulls: dict[tuple[str, str], PullCounter] = {}
+        self.sent_back: dict[tuple[str, str], int] = {}
+        self.puts = 0
+        self.put_latency = LatencyWindow()
+        self.put_messages = 0
+        self.put_bytes = 0
+        self.put_failed = 0
+        self.put_max_s = 0.0
+        self.got_messages = 0
+        self.got_bytes = 0
+        self.get_found = 0
+        self.get_missed = 0
+        self.get_max_s = 0.0
+        self.day = DayTotals()
+        self._today = _local_day(now_ms)
+        self._totals: deque[_Totals] = deque([self._total(now_ms)], TOTAL_SAMPLES)
+        self.stats = StatsWindows(self._readings, self._reading_of, now_ms=now_ms)
+        self.put_distribution: list[int] = []
+        self._slow_puts = [0] * len(PUT_TIME_LIMITS_S)
+        self._distribution_from = (now_ms, 0)
+
+    def put(self, topic: str, messages: int, size: int) -> None:
+        """Count stored messages of one put."""
+        counter = self.topics.get(topic)
+        if counter is None:
+            counter = self.topics[topic] = TopicCounter()
+        counter.puts += 1
+        counter.put_messages += messages
+        counter.put_bytes += size
+        self.puts += 1
+        self.put_messages += messages
+        self.put_bytes += size
+
+    def put_took(self, seconds: float, now_s: float) -> None:
+        """Count how long a put took, from request to answer."""
+        self.put_max_s = max(self.put_max_s, seconds)
+        if seconds >= PUT_TIME_LIMITS_S[0]:
+            self._slow_puts[bisect_right(PUT_TIME_LIMITS_S, seconds) - 1] += 1
+        self.put_latency.add(seconds, now_s)
+
+    def got(self, topic: str, group: str, messages: int, size: int) -> None:
+        """Count messages handed to a consumer by one pull."""
+        topic_counter = self.topics.get(topic)
+        if topic_counter is None:
+            topic_counter = self.topics[topic] = TopicCounter()
+        group_counter = self.groups.get(group)
+        if group_counter is None:
+            group_counter = self.groups[group] = GroupCounter()
+        for counter in (topic_counter, group_counter):
+            counter.got_messages += messages
+            counter.got_bytes += size
+        key = (topic, group)
+        pulled = self.pulls.get(key)
+        if pulled is None:
+            pulled = self.pulls[key] = PullCounter()
+        pulled.pulls += 1
+        pulled.messages += messages
+        pulled.size += size
+        self.got_messages += messages
+        self.got_bytes += size
+        self.get_found += 1
+
+    def get_took(self, seconds: float) -> None:
+        """Count how long reading for a pull took."""
+        self.get_max_s = max(self.get_max_s, seconds)
+
+    def consume_failed(self, group: str, topic: str = "") -> None:
+        """Count one message that a consumer gave back; its topic, where that is known."""
+        self.groups.setdefault(group, GroupCounter()).consume_failed += 1
+        if topic:
+            self.sent_back[topic, group] = self.sent_back.get((topic, group), 0) + 1
+
+    def forget_topic(self, topic: str) -> None:
+        """Drop the counters of a deleted topic."""
+        self.topics.pop(topic, None)
+        for table in (self.pulls, self.sent_back):
+            for key in [key for key in table if key[0] == topic]:
+                del table[key]
+
+    def forget_group(self, group: str) -> None:
+        """Drop the counters of a deleted group."""
+        self.groups.pop(group, None)
+        for table in (self.pulls, self.sent_back):
+            for key in [key for key in table if key[1] == group]:
+                del table[key]
+
+    # ---- rates ----
+
+    def sample(self, now_ms: int) -> None:
+        """Take a sample; to be called once a second."""
+        self._totals.append(self._total(now_ms))
+        self.stats.sample(now_ms)
+        since_ms, puts = self._distribution_from
+        if now_ms - since_ms >= _DISTRIBUTION_MS:
+            self.put_distribution = [max(self.puts - puts - sum(self._slow_puts), 0), *self._slow_puts]
+            self._slow_puts = [0] * len(PUT_TIME_LIMITS_S)
+            self._distribution_from = (now_ms, self.puts)
+        day = _local_day(now_ms)
+        if day != self._today:
+            self._today = day
+            self.day = DayTotals((self.put_messages, self.got_messages), self.day.today_morning)
+
+    def _total(self, now_ms: int) -> _Totals:
+        return _Totals(now_ms, self.put_messages, self.get_found, self.get_missed, self.got_messages)
+
+    def rates(self, what: str) -> list[float]:
+        """Per second over the last 10, 60 and 600 s, as far as there are samples.
+
+        Args:
+            what: ``put``, ``get_found``, ``get_missed``, ``get`` (both) or ``got`` (messages handed out).
+        """
+        newest = self._totals[-1]
+        result = []
+        for span in RATE_SPANS_S:
+            if len(self._totals) > span:
+                oldest = self._totals[-1 - span]
+                elapsed = max(newest.at_ms - oldest.at_ms, 1)
+                result.append((_pick(newest, what) - _pick(oldest, what)) * 1000 / elapsed)
+        return result
+
+    def pull_rate(self, topic: str, group: str, now_ms: int) -> float:
+        """Messages per second that a group pulled of a topic in the last minute."""
+        found = self.stats.view("GROUP_GET_NUMS", f"{topic}@{group}", now_ms)
+        return 0.0 if found is None else found.minute.tps
+
+    def _readings(self) -> dict[StatsKey, Reading]:
+        """What the windows are made of: messages, bytes and times of everything counted."""
+        keys: list[StatsKey] = [("TOPIC_PUT", topic) for topic in self.topics]
+        keys += [("GROUP_GET", f"{topic}@{group}") for topic, group in self.pulls]
+        keys += [("SNDBCK_PUT", f"{topic}@{group}") for topic, group in self.sent_back]
+        keys += [("BROKER_PUT", ""), ("BROKER_GET", "")]
+        return {key: reading for key in keys if (reading := self._reading_of(key)) is not None}
+
+    def _reading_of(self, key: StatsKey) -> Reading | None:
+        """One of them; None where nothing was counted."""
+        kind, name = key
+        if kind == "TOPIC_PUT":
+            counter = self.topics.get(name)
+            return (counter.put_messages, counter.put_bytes, counter.puts) if counter is not None and counter.puts else None
+        if kind == "BROKER_PUT":
+            return self.put_messages, self.put_bytes, self.puts
+        if kind == "BROKER_GET":
+            return self.got_messages, self.got_bytes, self.get_found
+        topic, _, group = name.partition("@")
+        if kind == "GROUP_GET":
+            pulled = self.pulls.get((topic, group))
+            return None if pulled is None else (pulled.messages, pulled.size, pulled.pulls)
+        count = self.sent_back.get((topic, group)) if kind == "SNDBCK_PUT" else None
+        return None if count is None else (count, 0, count)
+
+
+def _pick(totals: _Totals, what: str) -> int:
+    if what == "put":
+        return totals.put_messages
+    if what == "got":
+        return totals.got_messages
+    found = totals.get_found if what in ("get_found", "get") else 0
+    missed = totals.get_missed if what in ("get_missed", "get") else 0
+    return found + missed
+
+
+def _local_day(now_ms: int) -> tuple[int, int]:
+    local = time.localtime(now_ms / 1000)
+    return local.tm_year, local.tm_yday

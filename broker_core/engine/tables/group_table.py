@@ -1,0 +1,204 @@
+"""Configs of consumer groups: the table behind ``subscriptionGroup.json`` (Source: spec store §7.4, broker §10.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.engine.store.config_file import EntryTable, EntryTexts
+from broker_core.errors import CodecError
+from broker_core.protocol import names
+
+GROUPS_FILE = "subscriptionGroup.json"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """What the broker allows a consumer group."""
+
+    name: str
+    consume_enabled: bool = True
+    consume_from_min_enabled: bool = True
+    broadcast_enabled: bool = True
+    retry_queues: int = 1
+    retry_times_max: int = 16
+    broker_id: int = 0
+    broker_id_when_slow: int = 1
+    notify_members: bool = True
+    newer: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that only 5.x has; kept so that a 5.x store loses nothing."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.newer, **{key: getattr(self, attribute) for key, attribute in _KEYS.items()}}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> GroupConfig:
+        """Read a SubscriptionGroupConfig object; a missing field takes its default.
+
+        Raises:
+            CodecError: A field has a value of another type.
+        """
+        config = cls(str(value.get("groupName", "")))
+        given = {attribute: value[key] for key, attribute in _KEYS.items() if key != "groupName" and value.get(key) is not None}
+        newer = {key: value[key] for key in _NEWER_KEYS if value.get(key) is not None}
+        return replace(
+            config, newer=newer, **{name: _as_type_of(getattr(config, name), item, name) for name, item in given.items()}
+        )
+
+
+_KEYS = {
+    "brokerId": "broker_id",
+    "consumeBroadcastEnable": "broadcast_enabled",
+    "consumeEnable": "consume_enabled",
+    "consumeFromMinEnable": "consume_from_min_enabled",
+    "groupName": "name",
+    "notifyConsumerIdsChangedEnable": "notify_members",
+    "retryMaxTimes": "retry_times_max",
+    "retryQueueNums": "retry_queues",
+    "whichBrokerWhenConsumeSlowly": "broker_id_when_slow",
+}
+
+
+_NEWER_KEYS = (
+    "attributes",
+    "consumeMessageOrderly",
+    "consumeTimeoutMinute",
+    "groupRetryPolicy",
+    "groupSysFlag",
+    "subscriptionDataSet",
+)
+
+FORBIDDEN_READ = 4
+"""Bit of ``forbiddenTable``: the group may not read the topic."""
+
+
+def _as_type_of(default: object, value: object, name: str) -> Any:  # noqa: ANN401  bool or int, as the default
+    if isinstance(default, bool):
+        return str(value).lower() == "true"
+    try:
+        return int(str(value))
+    except ValueError as error:
+        raise CodecError(f"{name} of a consumer group should be a whole number, not {value!r}") from error
+
+
+class GroupTable:
+    """Group → `GroupConfig`, with a version.
+
+    Args:
+        auto_create: Whether an unknown group gets a config when it is first used.
+        groups_max: With so many groups no more are made in this way.
+        clock: Time in ms since the epoch.
+        changed: Called after each change.
+
+    Attributes:
+        auto_create, groups_max: As given; live settings.
+    """
+
+    def __init__(
+        self,
+        *,
+        auto_create: bool,
+        clock: Callable[[], int],
+        groups_max: int = 20_000,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.auto_create = auto_create
+        self.groups_max = groups_max
+        self._clock = clock
+        self._changed = changed
+        self._table = {name: GroupConfig(name) for name in names.SYSTEM_GROUPS}
+        self._forbidden: dict[str, dict[str, int]] = {}
+        self._texts = EntryTexts()
+        self.version = DataVersion(clock(), 0)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether first uses make no more groups."""
+        return len(self._table) >= self.groups_max
+
+    def get(self, name: str) -> GroupConfig | None:
+        """The config of a group that has one."""
+        return self._table.get(name)
+
+    def find(self, name: str) -> GroupConfig | None:
+        """The config of a group, created if that is allowed; None for an unknown or ill-named group."""
+        config = self._table.get(name)
+        if config is None and self._may_create(name):
+            config = GroupConfig(name)
+            self.put(config)
+        return config
+
+    def _may_create(self, name: str) -> bool:
+        wanted = self.auto_create or names.is_system_group(name)
+        return wanted and names.group_name_fault(name) is None and not self.is_full
+
+    def all(self) -> dict[str, GroupConfig]:
+        """A copy of the table."""
+        return dict(self._table)
+
+    def put(self, config: GroupConfig) -> None:
+        """Create or replace a group's config."""
+        self._table[config.name] = config
+        self._bump()
+
+    def remove(self, name: str) -> bool:
+        """Forget a group's config; False when it had none."""
+        if self._table.pop(name, None) is None:
+            return False
+        self._forbidden.pop(name, None)
+        self._bump()
+        return True
+
+    def may_read(self, group: str, topic: str) -> bool:
+        """Whether a group was not forbidden to read a topic."""
+        return not self._forbidden.get(group, {}).get(topic, 0) & FORBIDDEN_READ
+
+    def forbid_reading(self, group: str, topic: str, *, forbidden: bool) -> None:
+        """Forbid a group to read a topic, or allow it again."""
+        topics = self._forbidden.setdefault(group, {})
+        bits = topics.get(topic, 0) & ~FORBIDDEN_READ | (FORBIDDEN_READ if forbidden else 0)
+        if bits:
+            topics[topic] = bits
+        else:
+            topics.pop(topic, None)
+        if not topics:
+            del self._forbidden[group]
+        self._bump()
+
+    def _bump(self) -> None:
+        self.version = self.version.next(self._clock())
+        self._changed()
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``subscriptionGroup.json``, also the body of GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
+        return self._content({name: self._table[name].to_json() for name in sorted(self._table)})
+
+    def snapshot(self) -> dict[str, Any]:
+        """The same as `to_json`, for ``subscriptionGroup.json``: takes no time on the loop, whatever the number of groups."""
+        return self._content(EntryTable(self._table, self._texts))
+
+    def _content(self, table: object) -> dict[str, Any]:
+        forbidden = {"forbiddenTable": {group: dict(topics) for group, topics in self._forbidden.items()}}
+        return {
+            "dataVersion": self.version.to_json(),
+            **(forbidden if self._forbidden else {}),
+            "subscriptionGroupTable": table,
+        }
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``subscriptionGroup.json``; entries replace the built-in ones.
+
+        Raises:
+            CodecError: A field has a value of another type.
+        """
+        table = value.get("subscriptionGroupTable")
+        for name, item in table.items() if isinstance(table, Mapping) else ():
+            self._table[str(name)] = replace(GroupConfig.from_json(item), name=str(name))
+        forbidden = value.get("forbiddenTable")
+        for name, topics in forbidden.items() if isinstance(forbidden, Mapping) else ():
+            self._forbidden[str(name)] = {
+                str(topic): int(_as_type_of(0, bits, "forbiddenTable")) for topic, bits in topics.items()
+            }
+        self.version = DataVersion.from_json(value.get("dataVersion"))

@@ -1,0 +1,65 @@
+"""The other end of a connection, as far as request processors see it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from broker_core.errors import OrbitError, UsageError
+from broker_core.protocol.codes import LanguageCode, SerializeType
+from broker_core.protocol.frame import Buffer, RemotingCommand
+from broker_core.protocol.message.model import HostAddress
+
+logger = logging.getLogger(__name__)
+
+
+class Peer(Protocol):
+    """A client's connection: `broker_core.transport.connection.Connection`, or a recorder in tests. Hashable by identity."""
+
+    remote_address: str
+    language: LanguageCode
+    version: int
+    serialize_type: SerializeType
+
+    def send(self, command: RemotingCommand) -> bool:
+        """Send a response; False when the connection has ended."""
+
+    def send_now(self, command: RemotingCommand) -> bool:
+        """Send a response at once, though that takes a system call of its own."""
+
+    def slow_down(self) -> None:
+        """Serve its next requests a little later."""
+
+    def hold_up(self) -> None:
+        """Serve none of its requests that has not come yet, until `go_on`."""
+
+    def go_on(self) -> None:
+        """Serve its requests again."""
+
+    def send_oneway(self, command: RemotingCommand) -> bool:
+        """Send a request that is not answered."""
+
+    def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        """Send a request; ``answered`` is called with its response, or with why there is none."""
+
+    def __hash__(self) -> int: ...
+
+
+class ExpressPeer(Peer, Protocol):
+    """A connection that takes answers as bytes."""
+
+    def send_frame(self, frame: bytes) -> bool:
+        """Send the bytes of one whole frame; False when the connection has ended."""
+
+    def send_parts(self, parts: list[Buffer], size: int) -> bool:
+        """Send the bytes of one frame with a large body, in pieces of that size together; likewise."""
+
+
+def host_of(peer: Peer) -> HostAddress:
+    """Address of a client, as records hold it; ``0.0.0.0:0`` where it has none of IP."""
+    try:
+        return HostAddress.parse(peer.remote_address)
+    except UsageError:
+        logger.warning("the address of a producer, %s, is not an IP address; its messages name 0.0.0.0:0", peer.remote_address)
+        return HostAddress(bytes(4), 0)

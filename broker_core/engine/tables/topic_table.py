@@ -1,0 +1,182 @@
+"""Topics of the broker: the table behind ``topics.json`` (Source: spec store §7.3, broker §2.3, §15.8).
+
+Pure state with a listener for changes; it writes no file and registers nowhere itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from broker_core.config import BrokerConfig
+from broker_core.engine.nameserver.registration import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig
+from broker_core.engine.store.config_file import EntryTable, EntryTexts
+from broker_core.protocol import names
+
+TOPICS_FILE = "topics.json"
+
+READ_WRITE = PERM_READ | PERM_WRITE
+SCHEDULE_QUEUES = 18
+CLUSTER_TOPIC_QUEUES = 16
+BENCHMARK_QUEUES = 1024
+
+
+class TopicTable:
+    """Name → `TopicConfig`, with a version.
+
+    Args:
+        config: The broker's settings; they decide about built-in topics.
+        clock: Time in ms since the epoch.
+        changed: Called after each change with the names that changed, e.g. to persist and to register.
+    """
+
+    def __init__(
+        self, config: BrokerConfig, *, clock: Callable[[], int], changed: Callable[[list[str]], None] = lambda _names: None
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._changed = changed
+        self._table: dict[str, TopicConfig] = {topic.name: topic for topic in built_in_topics(config)}
+        self._texts = EntryTexts()
+        self.version = DataVersion(clock(), 0)
+        self._system = names.SYSTEM_TOPICS | {
+            config.cluster_name,
+            config.broker_name,
+            f"{config.cluster_name}_REPLY_TOPIC",
+        }
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed settings."""
+        self._config = config
+
+    @property
+    def is_full(self) -> bool:
+        """Whether messages make no more topics: a producer with random topic names must not fill memory and disk."""
+        return len(self._table) >= self._config.auto_create_topics_max
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def get(self, name: str) -> TopicConfig | None:
+        """The config of a topic; light queues (``enableLmq``) are topics without being in the table."""
+        found = self._table.get(name)
+        if found is None and self._config.store.lmq and name.startswith(names.LMQ_PREFIX):
+            return TopicConfig(name, 1, 1)
+        return found
+
+    def all(self) -> dict[str, TopicConfig]:
+        """A copy of the table."""
+        return dict(self._table)
+
+    def is_system(self, name: str) -> bool:
+        """Whether a topic belongs to the broker."""
+        return name in self._system or name.startswith(names.SYSTEM_PREFIX) or name == names.ATOMIC_STATE_TOPIC
+
+    def system_topics(self) -> list[str]:
+        """Names of the reserved topics, in order."""
+        return sorted(self._system)
+
+    def put(self, topic: TopicConfig) -> None:
+        """Create or replace a topic."""
+        self._table[topic.name] = topic
+        self._bump([topic.name])
+
+    def remove(self, name: str) -> bool:
+        """Forget a topic; False when it was not known."""
+        if self._table.pop(name, None) is None:
+            return False
+        self._bump([name])
+        return True
+
+    def create_for_send(self, name: str, template_name: str, wanted_queues: int) -> TopicConfig | None:
+        """Create a topic at its first message, after a template topic with the INHERIT permission (Source: spec broker §2.3).
+
+        Returns:
+            The new topic, or None when the template is unknown or may not be inherited from, or there are too many topics.
+        """
+        template = self._table.get(template_name)
+        if template is None or not template.permission & PERM_INHERIT or self.is_full:
+            return None
+        if template_name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
+            return None
+        queues = max(0, min(wanted_queues, template.write_queues))
+        topic = TopicConfig(name, queues, queues, template.permission & ~PERM_INHERIT, template.filter_type)
+        self.put(topic)
+        return topic
+
+    def ensure(self, name: str, *, queues: int, sys_flag: int = 0) -> TopicConfig:
+        """The topic, created with read and write permission if it is not there (retry and dead letter topics)."""
+        topic = self._table.get(name)
+        if topic is None:
+            topic = TopicConfig(name, queues, queues, sys_flag=sys_flag)
+            self.put(topic)
+        return topic
+
+    def apply_order(self, ordered: Iterable[str]) -> None:
+        """Set the ``order`` mark from the name server's ORDER_TOPIC_CONFIG: topics named there have it, others not."""
+        marked = set(ordered)
+        different = [topic for topic in self._table.values() if topic.order != (topic.name in marked)]
+        for topic in different:
+            self._table[topic.name] = replace(topic, order=topic.name in marked)
+        if different:
+            self._bump([topic.name for topic in different])
+
+    def renew(self) -> None:
+        """Give the table a new version, so that name servers take it again: the broker's own permission changed."""
+        self._bump(list(self._table))
+
+    def _bump(self, changed: list[str]) -> None:
+        self.version = self.version.next(self._clock())
+        self._changed(changed)
+
+    # ---- topics.json ----
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``topics.json``, also the body of GET_ALL_TOPIC_CONFIG."""
+        return {
+            "dataVersion": self.version.to_json(),
+            "topicConfigTable": {name: self._table[name].to_json() for name in sorted(self._table)},
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The same as `to_json`, for ``topics.json``: takes no time on the loop, whatever the number of topics."""
+        return {"dataVersion": self.version.to_json(), "topicConfigTable": EntryTable(self._table, self._texts)}
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``topics.json``; entries replace the built-in ones.
+
+        Raises:
+            CodecError: A field has a value of another type.
+        """
+        table = value.get("topicConfigTable")
+        for name, item in table.items() if isinstance(table, Mapping) else ():
+            topic = replace(TopicConfig.from_json(item), name=str(name))
+            if name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
+                # Left there by a start with auto-creation on; as a template it would switch it on again.
+                topic = replace(topic, permission=topic.permission & ~PERM_INHERIT)
+            self._table[topic.name] = topic
+        self.version = DataVersion.from_json(value.get("dataVersion"))
+
+
+def built_in_topics(config: BrokerConfig) -> list[TopicConfig]:
+    """Topics that every broker has from the start."""
+    inherit = READ_WRITE | PERM_INHERIT
+    topics = [
+        TopicConfig(names.SELF_TEST_TOPIC, 1, 1),
+        TopicConfig(names.BENCHMARK_TOPIC, BENCHMARK_QUEUES, BENCHMARK_QUEUES),
+        TopicConfig(config.cluster_name, CLUSTER_TOPIC_QUEUES, CLUSTER_TOPIC_QUEUES, inherit),
+        TopicConfig(config.broker_name, 1, 1, inherit),
+        TopicConfig(names.OFFSET_MOVED_TOPIC, 1, 1),
+        TopicConfig(names.SCHEDULE_TOPIC, SCHEDULE_QUEUES, SCHEDULE_QUEUES),
+        TopicConfig(f"{config.cluster_name}_REPLY_TOPIC", 1, 1),
+    ]
+    if config.trace_topic:
+        topics.append(TopicConfig(names.TRACE_TOPIC, 1, 1))
+    if config.auto_create_topic:
+        queues = config.default_topic_queue_count
+        topics.append(TopicConfig(names.AUTO_CREATE_TOPIC, queues, queues, inherit))
+    return topics

@@ -1,0 +1,590 @@
+"""Transactions of one broker: decisions, checks, giving up, resuming. All on the broker's loop.
+
+    END commit      real message → op record → no longer undecided
+    END rollback    op record → no longer undecided
+    check           copy with a raised count to the end of the half queue → question to a living producer of the group
+    give up         copy in the discard topic → op record
+
+The order matters where a crash falls between two steps: the real message comes before the op record, the copy before progress
+passes the original, so a message may come twice and is never lost. Progress is told only when the log is on disk that far.
+
+It knows no connections: whom to ask is given from outside.
+
+Source: spec broker §4.4 to §4.8.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from broker_core.engine.store.results import Arrival, GetResult, PutResult, PutStatus
+from broker_core.engine.transaction.ledger import Ledger, Outcome
+from broker_core.engine.transaction.messages import (
+    CHECK_IMMUNITY,
+    HalfMessage,
+    op_bodies,
+    op_body,
+    op_message,
+    read_half,
+    read_op,
+    to_copy,
+    to_discarded,
+    to_real,
+)
+from broker_core.engine.transaction.settings import TransactionSettings
+from broker_core.errors import RecordError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
+from broker_core.protocol.message.properties import PRODUCER_GROUP, TRANSACTION_PREPARED, UNIQUE_KEY
+from broker_core.protocol.message.record import decode_record, encode_record
+from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+
+logger = logging.getLogger(__name__)
+
+ROUND_SLICE = 16
+"""Half messages looked at before the loop gets its turn."""
+RECENT_MAX = 1_000
+"""Ended transactions that are kept for the console."""
+_LOAD_COUNT = 32
+"""Records taken in before the loop gets its turn: half a millisecond."""
+
+
+class Store(Protocol):
+    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+
+    @property
+    def write_refusal(self) -> str: ...
+
+    def put(self, message: MessageToStore) -> PutResult: ...
+
+    def record_at(self, physical_offset: int) -> memoryview | None: ...
+
+    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
+
+    def min_offset(self, topic: str, queue_id: int, /) -> int: ...
+
+    def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+
+class Decision(IntEnum):
+    """What END_TRANSACTION says (Source: spec remoting §2.2.8)."""
+
+    UNKNOWN = 0
+    COMMIT = 8
+    ROLLBACK = 12
+
+
+class CheckRequest(NamedTuple):
+    """A question to a producer: CHECK_TRANSACTION_STATE."""
+
+    group: str
+    fields: dict[str, str]
+    body: bytes
+
+
+class Producers(Protocol):
+    """Connected producers, by group."""
+
+    def living(self, group: str, /) -> int:
+        """How many can be asked."""
+
+    def ask(self, request: CheckRequest) -> bool:
+        """Send a question to one of them, in turn; False when that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndRequest:
+    """END_TRANSACTION, parsed.
+
+    Attributes:
+        message_id: The unique key of the message, as the producer knows it; may be empty.
+    """
+
+    group: str
+    half_offset: int
+    physical_offset: int
+    decision: Decision
+    from_check: bool
+    message_id: str = ""
+
+
+class EndResult(NamedTuple):
+    """What to answer, and how far the log must be on disk for it."""
+
+    code: int
+    remark: str = ""
+    durable_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A transaction that ended while this process ran.
+
+    Attributes:
+        op_offset: Queue offset of its op record; -1 while that is collected with others.
+    """
+
+    half: HalfMessage
+    outcome: Outcome
+    at_ms: int
+    real_offset: int = -1
+    op_offset: int = -1
+
+
+@dataclass(slots=True)
+class TransactionCounters:
+    """Counted since the start."""
+
+    committed: int = 0
+    rolled_back: int = 0
+    unknown: int = 0
+    given_up: int = 0
+    expired: int = 0
+    checks: int = 0
+    repeated: int = 0
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What the engine has done by others.
+
+    Attributes:
+        ensure_topic: Called before the first message of the discard topic.
+        put_real: Stores a committed message; other than the store's own put where something must be done to it first.
+        stored: Told of every real message: topic, bytes.
+    """
+
+    ensure_topic: Callable[[str], object] = lambda _topic: None
+    put_real: Callable[[MessageToStore], PutResult] | None = None
+    stored: Callable[[str, int], None] = lambda _topic, _bytes: None
+
+
+class TransactionEngine:
+    """Decides, checks and gives up half messages.
+
+    Args:
+        store: Where everything is.
+        producers: Whom to ask.
+        settings: Times and bounds.
+        clock: Milliseconds since the epoch.
+        host: The broker's address, for op records.
+        hooks: What others do.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        producers: Producers,
+        settings: TransactionSettings,
+        *,
+        clock: Callable[[], int],
+        host: HostAddress,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self._store = store
+        self._producers = producers
+        self.settings = settings
+        self._clock = clock
+        self._host = host
+        self._hooks = hooks or Hooks()
+        self.ledger = Ledger()
+        self.counters = TransactionCounters()
+        self.recent: deque[Ended] = deque(maxlen=RECENT_MAX)
+        self._owed: list[int] = []
+        self._owed_bytes = 0
+        self._loaded = False
+        self.unread = 0
+        """Records of half and op queue that `loading` has not taken in yet."""
+
+    # ---- taking in the queues ----
+
+    def load(self, half_start: int, op_start: int) -> None:
+        """Take in what the queues hold from the given progress on; -1 where there is none yet."""
+        for _slice in self.loading(half_start, op_start):
+            pass
+
+    def loading(self, half_start: int, op_start: int) -> Iterator[None]:
+        """The same in slices of a millisecond; nothing may be decided or checked before its end.
+
+        What is stored meanwhile is at the ends of the queues, and taken in with the rest.
+        """
+        self._loaded = False
+        read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
+        self.ledger = Ledger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
+        takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
+        while left := {topic: self._store.max_offset(topic, QUEUE_ID) - offset for topic, offset in read.items()}:
+            self.unread = sum(left.values())
+            # Op records first: a half message that one of them names is not undecided even for a moment.
+            topic = next((topic for topic, count in left.items() if count > 0), None)
+            if topic is None:
+                break
+            read[topic] = self._take_slice(topic, read[topic], takes[topic])
+            yield
+        self.ledger.half_end = max(self.ledger.half_end, read[HALF_TOPIC])
+        self.ledger.op_end = max(self.ledger.op_end, read[OP_TOPIC])
+        self.ledger.loaded()
+        self._loaded = True
+
+    def _take_slice(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
+        """Take in what one read gives; returns where to go on. What cannot be read is passed over."""
+        found = self._store.get_messages(topic, QUEUE_ID, offset, _LOAD_COUNT)
+        for record in found.records:
+            try:
+                take(record)
+            except RecordError as error:
+                logger.warning("a record of %s behind offset %d is passed over: %s", topic, offset, error.message)
+        if found.next_offset > offset:
+            return found.next_offset
+        end = self._store.max_offset(topic, QUEUE_ID)
+        logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
+        return end
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether everything that the queues held is taken in."""
+        return self._loaded
+
+    def _start(self, topic: str, progress: int) -> int:
+        low, high = self._store.min_offset(topic, QUEUE_ID), self._store.max_offset(topic, QUEUE_ID)
+        if progress > high:
+            logger.warning("the progress of %s is %d, beyond its end; it goes on at %d", topic, progress, high)
+        return min(max(progress, low), high)
+
+    def arrived(self, arrival: Arrival) -> None:
+        """Take in a message that has just been stored; to be called inside of the put."""
+        if not self._loaded or arrival.topic not in (HALF_TOPIC, OP_TOPIC):
+            return
+        record = self._store.record_at(arrival.physical_offset)
+        assert record is not None
+        if arrival.topic == HALF_TOPIC:
+            self._take_half(record)
+        else:
+            self._take_op(record)
+
+    def _take_half(self, record: memoryview) -> None:
+        self.ledger.half_arrived(read_half(record, timeout_ms=self.settings.timeout_ms))
+
+    def _take_op(self, record: memoryview) -> None:
+        self.ledger.op_arrived(*read_op(record))
+
+    @property
+    def refusal(self) -> str:
+        """Why no further half message is taken; empty while they are."""
+        if len(self.ledger) < self.settings.pending_max:
+            return ""
+        return (
+            f"{len(self.ledger):,} transactions are undecided, more than {self.settings.pending_max:,} are not kept; commit or "
+            "roll back some first"
+        )
+
+    # ---- END_TRANSACTION ----
+
+    def end(self, request: EndRequest) -> EndResult | None:
+        """Carry out what a producer decided; None where nothing is answered."""
+        if request.decision is Decision.UNKNOWN:
+            self.counters.unknown += 1
+            return None
+        half, refusal = self._checked(request)
+        if half is None:
+            self.counters.refused += 1
+            return refusal
+        found = self._half_of(half.physical_offset)
+        pending = self.ledger.find(found.origin)
+        if pending is not None:
+            return self.decide(pending, request.decision)
+        outcome = self.ledger.outcome(found.origin)
+        if outcome is None or outcome in (Outcome.GIVEN_UP, Outcome.EXPIRED):
+            # Nothing says that it was decided, so the producer's word counts: late rather than never.
+            return self._decide_late(found, half, request.decision)
+        self.counters.repeated += 1
+        asked = Outcome.COMMITTED if request.decision is Decision.COMMIT else Outcome.ROLLED_BACK
+        if outcome in (asked, Outcome.DECIDED):
+            return EndResult(ResponseCode.SUCCESS, f"the transaction is {outcome.value} already")
+        logger.warning(
+            "transaction %d of group %s is %s; %s comes too late", found.origin, request.group, outcome.value, asked.value
+        )
+        return EndResult(ResponseCode.SYSTEM_ERROR, f"the transaction is {outcome.value} already, it cannot be {asked.value}")
+
+    def _half_of(self, physical_offset: int) -> HalfMessage:
+        record = self._store.record_at(physical_offset)
+        assert record is not None
+        return read_half(record, timeout_ms=self.settings.timeout_ms)
+
+    def _checked(self, request: EndRequest) -> tuple[StoredMessage | None, EndResult]:
+        """The half message that a request means, or why it means none (Source: spec broker §4.4 steps 3 to 5)."""
+        record = self._store.record_at(request.physical_offset)
+        missing = EndResult(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
+        if record is None:
+            return None, missing
+        try:
+            half = decode_record(record)
+        except RecordError:
+            return None, missing
+        if half.topic != HALF_TOPIC or half.physical_offset != request.physical_offset:
+            return None, missing
+        if half.properties.get(PRODUCER_GROUP) != request.group:
+            remark = f"The producer group wrong: the half message is of {half.properties.get(PRODUCER_GROUP, 'none')}"
+            return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
+        if half.queue_offset != request.half_offset:
+            remark = (
+                f"The transaction state table offset wrong: {request.half_offset}, the half message has {half.queue_offset}"
+            )
+            return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
+        if _is_another(request.message_id, half):
+            # After a power cut a place in the log can be that of another message than the producer was told.
+            remark = f"The message id wrong: the half message there has {half.properties[UNIQUE_KEY]}"
+            return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
+        if not request.from_check and CHECK_IMMUNITY in half.properties:
+            immunity_ms = read_half(record, timeout_ms=self.settings.timeout_ms).immunity_ms
+            if self._clock() - half.born_timestamp_ms > immunity_ms:
+                remark = f"the message is older than its {CHECK_IMMUNITY}: only the answer to a check decides it now"
+                return None, EndResult(ResponseCode.ILLEGAL_OPERATION, remark)
+        return half, missing
+
+    def decide(self, half: HalfMessage, decision: Decision) -> EndResult:
+        """Commit or roll back an undecided transaction."""
+        if decision is Decision.ROLLBACK:
+            return self._roll_back(half)
+        if half.real_offset < 0:
+            record = self._store.record_at(half.physical_offset)
+            if record is None:
+                return EndResult(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
+            result, refusal = self._put_real(decode_record(record))
+            if result is None:
+                return refusal
+            half.real_offset, half.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
+        op_end = self._op_written(half.half_offset)
+        if op_end is not None:
+            self._ended(half, Outcome.COMMITTED)
+        # Without an op record the real message is there all the same; the next round of checks writes the record.
+        return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, half.real_end))
+
+    def _roll_back(self, half: HalfMessage) -> EndResult:
+        if half.real_offset >= 0:
+            return EndResult(ResponseCode.SYSTEM_ERROR, "the transaction is committed already, it cannot be rolled back")
+        op_end = self._op_written(half.half_offset)
+        if op_end is None:
+            return self._store_refused()
+        self._ended(half, Outcome.ROLLED_BACK)
+        return EndResult(ResponseCode.SUCCESS, durable_end=op_end)
+
+    def _decide_late(self, found: HalfMessage, half: StoredMessage, decision: Decision) -> EndResult:
+        """Carry out a decision on a transaction that is not waited for: given up, or older than what is remembered."""
+        if decision is Decision.COMMIT:
+            result, refusal = self._put_real(half)
+            if result is None:
+                return refusal
+            found.real_offset, found.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
+        op_end = self._op_written(half.queue_offset)
+        outcome = Outcome.COMMITTED if decision is Decision.COMMIT else Outcome.ROLLED_BACK
+        self.ledger.remember(found.origin, outcome)
+        self._note(found, outcome)
+        return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, found.real_end))
+
+    def _put_real(self, half: StoredMessage) -> tuple[PutResult | None, EndResult]:
+        try:
+            message = to_real(half)
+        except RecordError as error:
+            return None, EndResult(ResponseCode.SYSTEM_ERROR, error.message)
+        put = self._hooks.put_real or self._store.put
+        result = put(message)
+        if result.status is not PutStatus.PUT_OK:
+            return None, self._store_refused(result)
+        self._hooks.stored(message.topic, result.wrote_bytes)
+        return result, EndResult(ResponseCode.SUCCESS)
+
+    def _store_refused(self, result: PutResult | None = None) -> EndResult:
+        if result is not None and result.status in (PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED):
+            return EndResult(ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {result.status.value}")
+        return EndResult(ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {self._store.write_refusal}")
+
+    # ---- op records ----
+
+    def _op_written(self, half_offset: int) -> int | None:
+        """Record a decision; returns the end of its record in the log (0 when it is collected), None when that failed."""
+        if self.settings.op_batch_interval_ms:
+            self._owed.append(half_offset)
+            self._owed_bytes += len(str(half_offset)) + 1
+            if self._owed_bytes >= self.settings.op_batch_bytes:
+                self.write_owed_ops()
+            return 0
+        result = self._store.put(op_message(op_body([half_offset], as_list=False), self._host, self._clock()))
+        return None if result.status is not PutStatus.PUT_OK else result.physical_offset + result.wrote_bytes
+
+    def write_owed_ops(self) -> None:
+        """Write the decisions that are collected; what the store does not take stays owed."""
+        for body in op_bodies(self._owed, bytes_max=self.settings.op_batch_bytes):
+            if self._store.put(op_message(body, self._host, self._clock())).status is not PutStatus.PUT_OK:
+                return
+            done = body.count(b",")
+            del self._owed[:done]
+            self._owed_bytes = max(self._owed_bytes - len(body), 0)
+
+    @property
+    def owed_ops(self) -> int:
+        """Decisions that are not in an op record yet."""
+        return len(self._owed)
+
+    # ---- checks ----
+
+    def check_round(self) -> Iterator[None]:
+        """One round of checks; yields now and then, so that the loop gets its turn. Ends early when the store refuses."""
+        started_ms = self._clock()
+        for number, half in enumerate(list(self.ledger), 1):
+            if self.ledger.is_undecided(half) and half.store_ms <= started_ms and not self._tend(half):
+                logger.warning("the round of checks ends early: %s", self._store.write_refusal)
+                return
+            if number % ROUND_SLICE == 0:
+                yield
+
+    def _tend(self, half: HalfMessage) -> bool:
+        """Do what is due for one half message; False when the store does not take what must be written."""
+        if half.real_offset >= 0:
+            return self.decide(half, Decision.COMMIT).code == ResponseCode.SUCCESS
+        now_ms = self._clock()
+        if not self.is_due(half, now_ms):
+            return self._kept_near_the_end(half)
+        if half.check_times >= self.settings.check_times_max or now_ms - half.born_ms > self.settings.reserved_ms:
+            return self._give_up(half)
+        if not self._producers.living(half.group):
+            return self._kept_near_the_end(half)
+        return self._check(half)
+
+    def is_due(self, half: HalfMessage, now_ms: int) -> bool:
+        """Whether a half message is old enough for a check; one from the future is, for its age is not known."""
+        age_ms = now_ms - half.born_ms
+        return age_ms <= -1 or age_ms >= self.wait_ms(half)
+
+    def wait_ms(self, half: HalfMessage) -> int:
+        """Time from the birth of a message without checks."""
+        return self.settings.timeout_ms if half.immunity_ms < 0 else half.immunity_ms
+
+    def _check(self, half: HalfMessage) -> bool:
+        message = self._read(half)
+        if message is None:
+            return True
+        if not self._copied(half, message, half.check_times + 1):
+            return False
+        half.asked_ms = self._clock()
+        self.counters.checks += 1
+        if not self._producers.ask(self._question(half, message)):
+            logger.info("no producer of group %s could be asked about transaction %d", half.group, half.origin)
+        return True
+
+    def _copied(self, half: HalfMessage, message: StoredMessage, check_times: int) -> bool:
+        # `arrived` gives the half message its new place inside of this put.
+        result = self._store.put(to_copy(message, check_times=check_times, origin=half.origin))
+        return result.status is PutStatus.PUT_OK
+
+    def _kept_near_the_end(self, half: HalfMessage) -> bool:
+        if self.ledger.half_end - half.half_offset <= self.settings.span_max:
+            return True
+        message = self._read(half)
+        return message is None or self._copied(half, message, half.check_times)
+
+    def _question(self, half: HalfMessage, message: StoredMessage) -> CheckRequest:
+        """CHECK_TRANSACTION_STATE with the place of the copy (Source: spec broker §4.7)."""
+        unique_key = message.properties.get(UNIQUE_KEY, "")
+        fields = {
+            "commitLogOffset": str(half.physical_offset),
+            "tranStateTableOffset": str(half.half_offset),
+            "offsetMsgId": offset_message_id(message.store_host, half.physical_offset),
+            "msgId": unique_key,
+            "transactionId": unique_key,
+        }
+        real = to_copy(message, check_times=half.check_times, origin=half.origin)
+        real.topic, real.queue_id = half.topic, half.queue_id
+        body = encode_record(
+            real, queue_offset=half.half_offset, physical_offset=half.physical_offset, store_timestamp_ms=half.store_ms
+        )
+        return CheckRequest(half.group, fields, body)
+
+    def _read(self, half: HalfMessage) -> StoredMessage | None:
+        """The record of an undecided half message; one that is gone from the log ends the transaction."""
+        record = self._store.record_at(half.physical_offset)
+        if record is not None:
+            return decode_record(record)
+        logger.warning("half message %d of group %s is gone from the log, undecided", half.half_offset, half.group)
+        self._ended(half, Outcome.EXPIRED)
+        return None
+
+    def _give_up(self, half: HalfMessage) -> bool:
+        message = self._read(half)
+        if message is None:
+            return True
+        self._hooks.ensure_topic(DISCARD_TOPIC)
+        if self._store.put(to_discarded(message)).status is not PutStatus.PUT_OK:
+            return False
+        # Were progress held back by an older message, a restart would find this one again and discard it a second time.
+        if self._op_written(half.half_offset) is not None:
+            self._ended(half, Outcome.GIVEN_UP)
+        return True
+
+    # ---- by hand ----
+
+    def check_now(self, half: HalfMessage) -> str:
+        """Ask a producer at once, whatever the age; returns why that was not possible, empty when it was."""
+        if not self._producers.living(half.group):
+            return f"no producer of group {half.group or '(none named)'} is connected: start one and try again"
+        if not self._check(half):
+            return f"the store does not take the check: {self._store.write_refusal}"
+        return ""
+
+    def resume(self, physical_offset: int) -> EndResult:
+        """Bring a given-up message back into the half topic, to be checked anew (Source: spec broker §4.8)."""
+        record = self._store.record_at(physical_offset)
+        message = None if record is None else decode_record(record)
+        if message is None or message.topic not in (DISCARD_TOPIC, HALF_TOPIC):
+            remark = f"no half message and none that was given up starts at {physical_offset} of the commit log"
+            return EndResult(ResponseCode.SYSTEM_ERROR, remark)
+        if message.properties.get(TRANSACTION_PREPARED, "").lower() != "true" or not message.properties.get(PRODUCER_GROUP):
+            return EndResult(ResponseCode.SYSTEM_ERROR, f"the message at {physical_offset} is no transactional one")
+        pending, outcome = self._known_at(message)
+        if pending is None and outcome in (Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.DECIDED):
+            remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"
+            return EndResult(ResponseCode.SYSTEM_ERROR, remark)
+        result = self._store.put(to_copy(message, check_times=0, origin=-1 if pending is None else pending.origin))
+        if result.status is not PutStatus.PUT_OK:
+            return EndResult(ResponseCode.SYSTEM_ERROR, self._store_refused(result).remark)
+        return EndResult(ResponseCode.SUCCESS, durable_end=result.physical_offset + result.wrote_bytes)
+
+    def _known_at(self, message: StoredMessage) -> tuple[HalfMessage | None, Outcome | None]:
+        """What is known of the transaction of a half message; of a discarded message nothing is."""
+        if message.topic != HALF_TOPIC:
+            return None, None
+        origin = self._half_of(message.physical_offset).origin
+        return self.ledger.find(origin), self.ledger.outcome(origin)
+
+    # ---- what is told ----
+
+    def _ended(self, half: HalfMessage, outcome: Outcome) -> None:
+        self.ledger.resolve(half, outcome)
+        self._note(half, outcome)
+
+    def _note(self, half: HalfMessage, outcome: Outcome) -> None:
+        op_offset = -1 if self.settings.op_batch_interval_ms or outcome is Outcome.EXPIRED else self.ledger.op_end - 1
+        self.recent.append(Ended(half, outcome, self._clock(), half.real_offset, op_offset))
+        match outcome:
+            case Outcome.COMMITTED:
+                self.counters.committed += 1
+            case Outcome.ROLLED_BACK:
+                self.counters.rolled_back += 1
+            case Outcome.GIVEN_UP:
+                self.counters.given_up += 1
+            case Outcome.EXPIRED:
+                self.counters.expired += 1
+
+
+def _is_another(message_id: str, half: StoredMessage) -> bool:
+    """Whether a message id is a unique key, and not that of this half message; clients may send other ids, or none."""
+    unique_key = half.properties.get(UNIQUE_KEY, "")
+    if not message_id or len(message_id) != len(unique_key):
+        return False
+    return message_id not in (unique_key, offset_message_id(half.store_host, half.physical_offset))

@@ -1,0 +1,303 @@
+"""The life of each transaction that a store still holds, put together from half, op, discard and real topic.
+
+    half 5 ── check ── half 9 ── check ── half 14 ── op “14” ── real message, prepared offset = place of half 14
+
+It works on any open store, also a read-only one that a real broker wrote, and changes nothing. Copies are tied to their
+original by TRAN_PREPARED_QUEUE_OFFSET where they have it; a real broker's copies for a check have not, and are tied by unique
+key. An op record says only that something was decided: with a real message it was a commit, without one a rollback.
+
+Source: spec broker §4.2 to §4.8.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from broker_core.engine.store.results import GetResult
+from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
+from broker_core.errors import RecordError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
+from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+
+ROWS_MAX = 1_000
+HALVES_BACK = 20_000
+"""How far before the wanted place half messages are looked at for one page."""
+SCAN_MAX = 200_000
+"""Records of one queue that are read for one page at most."""
+_REAL_MAX = 32
+_REAL_SCAN = 2_000
+_BATCH = 32
+
+
+class HistoryStore(Protocol):
+    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+
+    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
+
+    def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]: ...
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
+
+    def min_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+
+class LifeState(Enum):
+    """Where a transaction stands, as far as the store says."""
+
+    PREPARED = "prepared"
+    CHECKING = "checking"
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled back"
+    GIVEN_UP = "given up"
+    DONE_WITH = "done with"
+    """Progress has passed it and nothing says how it ended."""
+
+
+class StepKind(Enum):
+    """What a record did to a transaction."""
+
+    PREPARED = "prepared"
+    CHECKED = "checked"
+    POSTPONED = "postponed"
+    RESUMED = "resumed"
+    DECIDED = "decided"
+    DELIVERED = "delivered"
+    GIVEN_UP = "given up"
+
+
+class Step(NamedTuple):
+    """One record in the life of a transaction.
+
+    Attributes:
+        at_ms: Store time of the record.
+        queue_offset: In its queue.
+    """
+
+    kind: StepKind
+    at_ms: int
+    queue_offset: int
+    physical_offset: int
+
+
+@dataclass(slots=True)
+class Life:
+    """One transaction.
+
+    Attributes:
+        origin: Queue offset of its first half; when that has expired, of the first that is kept or named.
+        steps: What happened, in the order of time.
+        real_offsets: Physical offsets of its real messages; more than one where it was delivered again.
+    """
+
+    origin: int
+    group: str
+    topic: str
+    queue_id: int
+    unique_key: str
+    keys: str
+    tags: str
+    born_ms: int
+    check_times: int = 0
+    state: LifeState = LifeState.PREPARED
+    half_offsets: list[int] = field(default_factory=list)
+    half_places: list[int] = field(default_factory=list)
+    real_offsets: list[int] = field(default_factory=list)
+    op_offset: int = -1
+    steps: list[Step] = field(default_factory=list)
+
+
+class HistoryPage(NamedTuple):
+    """Transactions, the newest first.
+
+    Attributes:
+        next_before: Where the next page ends; -1 when this is the last.
+        notice: What is not complete, if something is not.
+    """
+
+    lives: list[Life]
+    next_before: int
+    notice: str
+
+
+def read_history(
+    store: HistoryStore, *, before: int = -1, count: int = 100, half_progress: int = 0, halves_back: int = HALVES_BACK
+) -> HistoryPage:
+    """A page of transactions whose first half lies before a half offset. Any thread; reads a bounded number of records.
+
+    Args:
+        store: An open store.
+        before: Half offset; -1 for the end of the queue.
+        count: Transactions at most, up to `ROWS_MAX`.
+        half_progress: First half offset that is still checked, where known.
+        halves_back: How many half messages before that place are looked at, up to `HALVES_BACK`.
+    """
+    end = store.max_offset(HALF_TOPIC, QUEUE_ID)
+    before = end if before < 0 else min(before, end)
+    low = max(store.min_offset(HALF_TOPIC, QUEUE_ID), before - min(max(halves_back, 1), HALVES_BACK))
+    scan = _Scan(store)
+    scan.halves(low)
+    chosen = sorted((life for life in scan.lives if life.origin < before), key=lambda life: -life.origin)
+    lives = chosen[: min(max(count, 1), ROWS_MAX)]
+    for life in lives:
+        scan.complete(life, half_progress)
+    more = len(chosen) > len(lives) or low > store.min_offset(HALF_TOPIC, QUEUE_ID)
+    next_before = -1 if not more else lives[-1].origin if len(chosen) > len(lives) else low
+    return HistoryPage(lives, next_before, "; ".join(scan.notices))
+
+
+class _Scan:
+    """Reads the queues once and sorts their records by transaction."""
+
+    def __init__(self, store: HistoryStore) -> None:
+        self._store = store
+        self.lives: list[Life] = []
+        self.notices: list[str] = []
+        self._by_origin: dict[int, Life] = {}
+        self._by_key: dict[tuple[str, str], Life] = {}
+        self._ops: dict[int, Step] = {}
+        self._discarded: dict[tuple[str, str], list[Step]] = defaultdict(list)
+
+    def halves(self, low: int) -> None:
+        """Read half, op and discard queue from the place of a half message on."""
+        first_ms = -1
+        for half in self._records(HALF_TOPIC, low):
+            first_ms = half.store_timestamp_ms if first_ms < 0 else first_ms
+            self._take_half(half)
+        if first_ms < 0:
+            return
+        for op in self._records(OP_TOPIC, self._store.offset_by_time(OP_TOPIC, QUEUE_ID, first_ms)):
+            step = Step(StepKind.DECIDED, op.store_timestamp_ms, op.queue_offset, op.physical_offset)
+            for offset in parse_op_body(op.body):
+                self._ops.setdefault(offset, step)
+        for given in self._records(DISCARD_TOPIC, self._store.offset_by_time(DISCARD_TOPIC, QUEUE_ID, first_ms)):
+            step = Step(StepKind.GIVEN_UP, given.store_timestamp_ms, given.queue_offset, given.physical_offset)
+            self._discarded[_key(given)].append(step)
+
+    def _records(self, topic: str, offset: int) -> Iterator[StoredMessage]:
+        end = self._store.max_offset(topic, QUEUE_ID)
+        if end - offset > SCAN_MAX:
+            self.notices.append(f"{end - offset:,} records of {topic} follow, the first {SCAN_MAX:,} are looked at")
+            end = offset + SCAN_MAX
+        while offset < end:
+            found = self._store.get_messages(topic, QUEUE_ID, offset, _BATCH)
+            yield from _decoded(found)
+            if found.next_offset <= offset:
+                return
+            offset = found.next_offset
+
+    def _take_half(self, half: StoredMessage) -> None:
+        life, kind = self._life_of(half)
+        times = _number(half.properties.get(CHECK_TIMES), 0)
+        if kind is StepKind.CHECKED and times == life.check_times:
+            kind = StepKind.POSTPONED
+        life.check_times = times
+        life.half_offsets.append(half.queue_offset)
+        life.half_places.append(half.physical_offset)
+        life.steps.append(Step(kind, half.store_timestamp_ms, half.queue_offset, half.physical_offset))
+
+    def _life_of(self, half: StoredMessage) -> tuple[Life, StepKind]:
+        """The transaction of a half message, and what the record means for it."""
+        origin = _number(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
+        known = self._by_origin.get(origin)
+        if known is None and CHECK_TIMES in half.properties:
+            known = self._by_key.get(_key(half))
+        if known is not None:
+            resumed = half.properties.get(CHECK_TIMES) == "0" and known.check_times > 0
+            return known, StepKind.RESUMED if resumed else StepKind.CHECKED
+        properties = half.properties
+        life = Life(
+            origin=min(origin, half.queue_offset),
+            group=properties.get(props.PRODUCER_GROUP, ""),
+            topic=properties.get(props.REAL_TOPIC, ""),
+            queue_id=_number(properties.get(props.REAL_QUEUE_ID), -1),
+            unique_key=properties.get(props.UNIQUE_KEY, ""),
+            keys=properties.get(props.KEYS, ""),
+            tags=properties.get(props.TAGS, ""),
+            born_ms=half.born_timestamp_ms,
+        )
+        self.lives.append(life)
+        self._by_origin[life.origin] = life
+        if life.unique_key:
+            self._by_key[_key(half)] = life
+        return life, StepKind.CHECKED if CHECK_TIMES in properties else StepKind.PREPARED
+
+    def complete(self, life: Life, half_progress: int) -> None:
+        """Add what is not in the half queue: decision, real messages, giving up."""
+        op = next((self._ops[offset] for offset in reversed(life.half_offsets) if offset in self._ops), None)
+        reals = self._reals(life)
+        given_up = self._discarded.get((life.unique_key, life.group), []) if life.unique_key else []
+        life.op_offset = -1 if op is None else op.queue_offset
+        life.real_offsets = [real.physical_offset for real in reals]
+        life.steps += [*([op] if op else []), *reals, *given_up]
+        life.steps.sort(key=lambda step: step.physical_offset)
+        last_half = life.half_places[-1]
+        if reals:
+            life.state = LifeState.COMMITTED
+        elif any(step.physical_offset > last_half for step in given_up):
+            life.state = LifeState.GIVEN_UP
+        elif op is not None and op.physical_offset > last_half:
+            life.state = LifeState.ROLLED_BACK
+        elif life.half_offsets[-1] < half_progress:
+            life.state = LifeState.DONE_WITH
+        else:
+            life.state = LifeState.CHECKING if life.check_times else LifeState.PREPARED
+
+    def _reals(self, life: Life) -> list[Step]:
+        places = set(life.half_places)
+        found = self._indexed(life) or self._beside(life)
+        reals = {
+            message.physical_offset: Step(
+                StepKind.DELIVERED, message.store_timestamp_ms, message.queue_offset, message.physical_offset
+            )
+            for message in found
+            if transaction_type(message.sys_flag) is TransactionType.COMMIT and message.prepared_transaction_offset in places
+        }
+        return [reals[place] for place in sorted(reals)]
+
+    def _indexed(self, life: Life) -> list[StoredMessage]:
+        if not life.unique_key or not life.topic:
+            return []
+        records = self._store.query(life.topic, life.unique_key, max_count=_REAL_MAX, unique=True)
+        return [decode_record(record) for record in records]
+
+    def _beside(self, life: Life) -> list[StoredMessage]:
+        """Messages of the real queue from shortly before the decision on, for stores without an index or without the key."""
+        decided = [self._ops[offset].at_ms for offset in life.half_offsets if offset in self._ops]
+        if not decided or life.queue_id < 0 or not life.topic:
+            return []
+        found: list[StoredMessage] = []
+        offset = self._store.offset_by_time(life.topic, life.queue_id, life.steps[0].at_ms)
+        end = min(self._store.max_offset(life.topic, life.queue_id), offset + _REAL_SCAN)
+        while offset < end:
+            result = self._store.get_messages(life.topic, life.queue_id, offset, _BATCH)
+            found += _decoded(result)
+            if result.next_offset <= offset:
+                break
+            offset = result.next_offset
+        return found
+
+
+def _decoded(found: GetResult) -> Iterator[StoredMessage]:
+    for record in found.records:
+        try:
+            yield decode_record(record)
+        except RecordError:
+            # A damaged record is left out; what is known of its transaction from others is of more use than nothing.
+            continue
+
+
+def _key(message: StoredMessage) -> tuple[str, str]:
+    return message.properties.get(props.UNIQUE_KEY, ""), message.properties.get(props.PRODUCER_GROUP, "")
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdecimal() and len(text) <= 18 else default

@@ -1,0 +1,256 @@
+"""The records of a transaction, made from one another: half, copy of a half, real message, op record. Bytes and values only.
+
+    half         RMQ_SYS_TRANS_HALF_TOPIC: the message as sent, with REAL_TOPIC and REAL_QID
+    copy         the same again, further back in the half queue, with a raised TRANSACTION_CHECK_TIMES
+    real         the topic that was meant: sysFlag COMMIT, preparedTransactionOffset = physical offset of its half
+    op           RMQ_SYS_TRANS_OP_HALF_TOPIC: “these half messages are decided”, tag d, body 5 (4.x) or 5,7, (5.1 and later)
+    discarded    TRANS_CHECK_MAX_TIME_TOPIC: a half message that nobody would decide
+
+A copy names the first half of its transaction in TRAN_PREPARED_QUEUE_OFFSET. The reference writes that for postponed copies
+only and leaves copies made for a check without; both are read.
+
+Source: spec broker §4.2, §4.4 to §4.8, spec store §8.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from broker_core.errors import RecordError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
+from broker_core.protocol.message.record import check_record
+from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
+from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+
+CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
+PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
+CHECK_IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+OP_TAG = "d"
+
+_OP_PROPERTIES = props.encode_properties({props.TAGS: OP_TAG, props.WAIT: "true"})
+_INT64_MAX = (1 << 63) - 1
+
+_GROUP = props.property_marker(props.PRODUCER_GROUP)
+_REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
+_REAL_QUEUE = props.property_marker(props.REAL_QUEUE_ID)
+_CHECK_TIMES = props.property_marker(CHECK_TIMES)
+_PREPARED = props.property_marker(PREPARED_QUEUE_OFFSET)
+_IMMUNITY = props.property_marker(CHECK_IMMUNITY)
+
+
+@dataclass(slots=True)
+class HalfMessage:
+    """What is kept in memory of one half message, about 250 bytes. The place changes when it is copied further back.
+
+    Attributes:
+        origin: Queue offset of the first half of the transaction; its name within a store.
+        half_offset: Queue offset of the half that counts now.
+        physical_offset: Of that half.
+        group: Producer group, empty where the record names none.
+        topic: The topic that was meant, empty where the record names none.
+        born_ms: When the producer made it; all waiting times count from here.
+        immunity_ms: Time from birth without checks that the producer asked for; -1 where it asked for none.
+        check_times: How often a producer was asked.
+        asked_ms: When that was last, as far as this process knows; -1 never.
+        real_offset: Physical offset of its real message when only the op record is still missing; -1 otherwise.
+        real_end: Where that message ends in the log; 0 when there is none.
+    """
+
+    origin: int
+    half_offset: int
+    physical_offset: int
+    record_bytes: int
+    group: str
+    topic: str
+    queue_id: int
+    born_ms: int
+    store_ms: int
+    immunity_ms: int
+    check_times: int
+    asked_ms: int = -1
+    real_offset: int = -1
+    real_end: int = 0
+
+
+def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
+    """What a record of the half topic says of its transaction; reads neither body nor the other properties.
+
+    Args:
+        record: The whole record.
+        timeout_ms: Time without checks of a message that asks for one it cannot spell: ``transactionTimeOut``.
+
+    Raises:
+        RecordError: It is no record.
+    """
+    parts = check_record(record, 0, len(record), check_crc=False)
+    head, found = parts.head, parts.properties
+    prepared = _number(props.find_property_bytes(found, _PREPARED), -1)
+    immunity = props.find_property_bytes(found, _IMMUNITY)
+    return HalfMessage(
+        origin=prepared if 0 <= prepared < head.queue_offset else head.queue_offset,
+        half_offset=head.queue_offset,
+        physical_offset=head.physical_offset,
+        record_bytes=head.size,
+        group=_text(props.find_property_bytes(found, _GROUP)),
+        topic=_text(props.find_property_bytes(found, _REAL_TOPIC)),
+        queue_id=_number(props.find_property_bytes(found, _REAL_QUEUE), -1),
+        born_ms=head.born_timestamp_ms,
+        store_ms=head.store_timestamp_ms,
+        immunity_ms=-1 if immunity is None else _immunity_ms(immunity, timeout_ms),
+        check_times=max(_number(props.find_property_bytes(found, _CHECK_TIMES), 0), 0),
+    )
+
+
+def _immunity_ms(text: bytes, timeout_ms: int) -> int:
+    """Text that is no number counts as -1, and -1 as the usual time (Source: spec broker §4.6 step g)."""
+    seconds = _number(text, -1)
+    return timeout_ms if seconds < 0 else min(seconds * 1_000, _INT64_MAX)
+
+
+def _number(text: bytes | None, default: int) -> int:
+    if text is None or len(text) > 19 or not text.isdigit():
+        return default
+    return int(text)
+
+
+def _text(value: bytes | None) -> str:
+    return "" if value is None else value.decode("utf-8", "replace")
+
+
+# ---- what is written ---------------------------------------------------------------------------------------------------
+
+
+def is_half(properties: bytes) -> bool:
+    """Whether properties ask for a transaction: TRAN_MSG=true decides, not the sysFlag (Source: spec broker §4.2 step 1)."""
+    return (props.find_property(properties, props.TRANSACTION_PREPARED) or "").lower() == "true"
+
+
+def to_half(message: MessageToStore) -> MessageToStore:
+    """A transactional message on its way into the half topic: what was meant goes into properties."""
+    properties = with_property(message.properties, props.REAL_TOPIC, message.topic)
+    return replace(
+        message,
+        topic=HALF_TOPIC,
+        queue_id=QUEUE_ID,
+        sys_flag=message.sys_flag & ~TRANSACTION_MASK,
+        properties=with_property(properties, props.REAL_QUEUE_ID, str(message.queue_id)),
+    )
+
+
+def to_real(half: StoredMessage) -> MessageToStore:
+    """The message that consumers get, from its half.
+
+    TRAN_MSG, PGROUP, REAL_TOPIC and REAL_QID stay in its properties, as in the reference.
+
+    Raises:
+        RecordError: The half does not say which topic and queue were meant.
+    """
+    topic = half.properties.get(props.REAL_TOPIC, "")
+    queue_id = _number(half.properties.get(props.REAL_QUEUE_ID, "").encode(), -1)
+    if not topic or queue_id < 0:
+        raise RecordError(f"the half message at {half.physical_offset} names no topic and queue (REAL_TOPIC, REAL_QID)")
+    return MessageToStore(
+        topic=topic,
+        queue_id=queue_id,
+        flag=half.flag,
+        sys_flag=half.sys_flag & ~TRANSACTION_MASK | TransactionType.COMMIT,
+        born_timestamp_ms=half.born_timestamp_ms,
+        born_host=half.born_host,
+        store_host=half.store_host,
+        reconsume_times=half.reconsume_times,
+        prepared_transaction_offset=half.physical_offset,
+        body=half.body,
+        properties=half.properties_bytes,
+    )
+
+
+def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToStore:
+    """A half message once more, for the end of the half queue.
+
+    Args:
+        half: The half that the copy replaces.
+        check_times: How often a producer was asked, the check that is about to be sent included.
+        origin: Queue offset of the first half of the transaction; -1 lets the copy be a first half itself.
+    """
+    properties = with_property(half.properties_bytes, CHECK_TIMES, str(check_times))
+    properties = with_property(properties, PREPARED_QUEUE_OFFSET, None if origin < 0 else str(origin))
+    return replace(_same(half), topic=HALF_TOPIC, queue_id=QUEUE_ID, properties=properties)
+
+
+def to_discarded(half: StoredMessage) -> MessageToStore:
+    """A half message that is given up, for the discard topic."""
+    return replace(_same(half), topic=DISCARD_TOPIC, queue_id=QUEUE_ID)
+
+
+def _same(half: StoredMessage) -> MessageToStore:
+    return MessageToStore(
+        topic=half.topic,
+        queue_id=half.queue_id,
+        flag=half.flag,
+        sys_flag=half.sys_flag & ~TRANSACTION_MASK,
+        born_timestamp_ms=half.born_timestamp_ms,
+        born_host=half.born_host,
+        store_host=half.store_host,
+        reconsume_times=half.reconsume_times,
+        prepared_transaction_offset=0,
+        body=half.body,
+        properties=half.properties_bytes,
+    )
+
+
+def with_property(properties: bytes, name: str, value: str | None) -> bytes:
+    """Encoded properties with one set, or without it; the others stay as they are, in their order."""
+    marker = props.property_marker(name)
+    kept = properties
+    if marker in properties:
+        items = [item for item in properties.split(b"\x02") if item and not item.startswith(marker)]
+        kept = b"\x02".join(items)
+    return kept if value is None else props.append_properties(kept, marker + value.encode())
+
+
+# ---- op records --------------------------------------------------------------------------------------------------------
+
+
+def op_message(body: bytes, host: HostAddress, now_ms: int) -> MessageToStore:
+    """An op record with a body made by `op_body`."""
+    return MessageToStore(OP_TOPIC, QUEUE_ID, 0, 0, now_ms, host, host, 0, 0, body, _OP_PROPERTIES)
+
+
+def op_body(half_offsets: Sequence[int], *, as_list: bool) -> bytes:
+    """Body of an op record: ``5`` as 4.x brokers read it, or ``5,7,`` as later ones write it."""
+    if as_list:
+        return "".join([f"{offset}," for offset in half_offsets]).encode()
+    (offset,) = half_offsets
+    return str(offset).encode()
+
+
+def parse_op_body(body: bytes | memoryview) -> list[int]:
+    """Half offsets in an op record's body, either form; parts that are no numbers are left out."""
+    return [number for part in bytes(body).split(b",") if (number := _number(part.strip(), -1)) >= 0]
+
+
+def read_op(record: memoryview) -> tuple[int, list[int]]:
+    """Queue offset of an op record and the half offsets that it says are decided; none for a record of another kind.
+
+    Raises:
+        RecordError: It is no record.
+    """
+    parts = check_record(record, 0, len(record), check_crc=False)
+    if props.find_property(parts.properties, props.TAGS) != OP_TAG:
+        return parts.head.queue_offset, []
+    return parts.head.queue_offset, parse_op_body(record[parts.body_position : parts.body_position + parts.head.body_bytes])
+
+
+def op_bodies(half_offsets: Iterable[int], *, bytes_max: int) -> list[bytes]:
+    """List bodies for offsets, each of at most ``bytes_max`` bytes unless one offset alone is longer."""
+    bodies: list[bytes] = []
+    current = b""
+    for offset in half_offsets:
+        text = b"%d," % offset
+        if current and len(current) + len(text) > bytes_max:
+            bodies.append(current)
+            current = b""
+        current += text
+    return [*bodies, current] if current else bodies

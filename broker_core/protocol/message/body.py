@@ -1,0 +1,86 @@
+"""Compression of message bodies; a broker never touches them, clients and viewers do.
+
+Source: store specification §2.4.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import lz4.frame
+import zstandard
+
+from broker_core.errors import CodecError
+from broker_core.protocol.message.sys_flag import COMPRESSED, Compression, compression_number
+
+BODY_BYTES_MAX = 64 * 1024 * 1024
+"""Bound on a decompressed body, against a small record that would fill the memory."""
+
+_ZLIB_LEVEL = 5
+_ZSTD_PIECE_BYTES = 1024
+
+
+def compress_body(body: bytes, compression: Compression = Compression.ZLIB) -> bytes:
+    """Compressed form of a body; `sys_flag.with_compression` returns the SYSFLAG that goes with it."""
+    if compression is Compression.LZ4:
+        return bytes(lz4.frame.compress(body))
+    if compression is Compression.ZSTD:
+        return zstandard.ZstdCompressor().compress(body)
+    return zlib.compress(body, _ZLIB_LEVEL)
+
+
+def decompress_body(sys_flag: int, body: bytes | memoryview) -> bytes:
+    """Body as the producer sent it.
+
+    Args:
+        sys_flag: SYSFLAG of the record.
+        body: Stored bytes.
+
+    Raises:
+        CodecError: The bytes are not what SYSFLAG says, or decompress to more than 64 MiB.
+    """
+    if not sys_flag & COMPRESSED:
+        return bytes(body)
+    number = compression_number(sys_flag)
+    try:
+        compression = Compression(number)
+    except ValueError as error:
+        raise CodecError(f"compression type {number} is not known (0 and 3 zlib, 1 LZ4, 2 zstd)") from error
+    try:
+        result = _decompress(compression, bytes(body))
+    except (zlib.error, RuntimeError, EOFError, zstandard.ZstdError) as error:
+        raise CodecError(f"a body of {len(body)} bytes does not decompress as {compression.name}: {error}") from error
+    if len(result) > BODY_BYTES_MAX:
+        raise CodecError(f"a body of {len(body)} bytes decompresses to more than {BODY_BYTES_MAX} bytes; it is not shown")
+    return result
+
+
+def _decompress(compression: Compression, body: bytes) -> bytes:
+    limit = BODY_BYTES_MAX + 1
+    if compression is Compression.LZ4:
+        lz4_stream = lz4.frame.LZ4FrameDecompressor()
+        result = bytes(lz4_stream.decompress(body, max_length=limit))
+        return _whole(result, ended=lz4_stream.eof, limit=limit)
+    if compression is Compression.ZSTD:
+        return _decompress_zstd(body, limit)
+    stream = zlib.decompressobj()
+    return _whole(stream.decompress(body, limit), ended=stream.eof, limit=limit)
+
+
+def _decompress_zstd(body: bytes, limit: int) -> bytes:
+    """In small pieces, as this decompressor has no bound of its own: a piece gives 32 MiB at most."""
+    stream = zstandard.ZstdDecompressor().decompressobj()
+    parts: list[bytes] = []
+    total = 0
+    for start in range(0, len(body), _ZSTD_PIECE_BYTES):
+        parts.append(stream.decompress(body[start : start + _ZSTD_PIECE_BYTES]))
+        total += len(parts[-1])
+        if stream.eof or total >= limit:
+            break
+    return _whole(b"".join(parts), ended=stream.eof, limit=limit)
+
+
+def _whole(result: bytes, *, ended: bool, limit: int) -> bytes:
+    if not ended and len(result) < limit:
+        raise EOFError("the stream ends early")
+    return result

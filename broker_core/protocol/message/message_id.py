@@ -1,0 +1,86 @@
+"""Message ids: where a record lies, and what a client calls its message.
+
+Source: store specification §3.
+"""
+
+from __future__ import annotations
+
+import calendar
+import struct
+import time
+from collections.abc import Callable
+
+from broker_core.errors import CodecError
+from broker_core.protocol.message.model import HostAddress
+
+PLACE_BITS = 56
+"""A physical offset needs no more; who looks at several brokers at once numbers them above these bits."""
+_OFFSET = struct.Struct(">q")
+_V4_ID_DIGITS = 32
+_V6_ID_DIGITS = 56
+_UNIQUE_TAIL = struct.Struct(">HiIH")  # pid, number of the process's generator, ms since the month began, counter
+_MONTHS = 12
+_CLOCK_STEP_BACK_MS_MAX = 1_000_000
+
+
+def offset_message_id(host: HostAddress, physical_offset: int) -> str:
+    """Id that says where a record lies: upper-case hex of store host, port and physical offset."""
+    return (host.packed + _OFFSET.pack(physical_offset)).hex().upper()
+
+
+def parse_offset_message_id(message_id: str) -> tuple[HostAddress, int]:
+    """Store host and physical offset of an offset message id.
+
+    Raises:
+        CodecError: The text has not 32 or 56 hexadecimal digits.
+    """
+    try:
+        data = bytes.fromhex(message_id) if len(message_id) in (_V4_ID_DIGITS, _V6_ID_DIGITS) else b""
+    except ValueError:
+        data = b""
+    if not data or " " in message_id:
+        raise CodecError(f"“{message_id}” is no offset message id: those have 32 or 56 hexadecimal digits")
+    return HostAddress.from_packed(data[:-8]), _OFFSET.unpack_from(data, len(data) - 8)[0]
+
+
+class UniqueIdGenerator:
+    """Makes client unique ids (UNIQ_KEY), as RocketMQ clients do. One thread at a time.
+
+    Args:
+        ip: Address of the client, 4 or 16 bytes.
+        pid: Process id; the low 16 bits are used.
+        process_number: Any signed 32-bit number that differs from process to process.
+        clock: Milliseconds since the epoch.
+    """
+
+    def __init__(self, ip: bytes, pid: int, process_number: int, clock: Callable[[], int]) -> None:
+        self._ip = ip
+        self._pid = pid & 0xFFFF
+        self._process_number = process_number
+        self._clock = clock
+        self._counter = 0
+        self._month_start_ms, self._next_month_ms = _month_around(clock())
+
+    def next_id(self) -> str:
+        """The next id: 32 hexadecimal digits, 56 for an IPv6 address."""
+        now = self._clock()
+        if now >= self._next_month_ms:
+            self._month_start_ms, self._next_month_ms = _month_around(now)
+        elapsed = now - self._month_start_ms
+        if -_CLOCK_STEP_BACK_MS_MAX < elapsed < 0:
+            elapsed = 0
+        tail = _UNIQUE_TAIL.pack(self._pid, self._process_number, elapsed & 0xFFFFFFFF, self._counter)
+        self._counter = (self._counter + 1) & 0xFFFF
+        return (self._ip + tail).hex().upper()
+
+
+def _month_around(now_ms: int) -> tuple[int, int]:
+    local = time.localtime(now_ms / 1000)
+    year, month = local.tm_year, local.tm_mon
+    following = (year + 1, 1) if month == _MONTHS else (year, month + 1)
+    return _local_midnight_ms(year, month), _local_midnight_ms(*following)
+
+
+def _local_midnight_ms(year: int, month: int) -> int:
+    weekday = calendar.weekday(year, month, 1)
+    return int(time.mktime((year, month, 1, 0, 0, 0, weekday, 1, -1))) * 1000

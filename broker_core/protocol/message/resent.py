@@ -1,0 +1,44 @@
+"""Which properties a message keeps when it is sent again.
+
+What brokers and consumers added on its way is left out, for a broker would act on it once more: a half message would wait for
+its transaction, a retry would count on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from broker_core.protocol.message import properties as props
+
+ORIGIN_LINK = "ORBIT_ORIGIN_ID"
+"""Property of a message that was sent again: offset message id of the one it was made from."""
+TIMED = frozenset((props.DELAY, "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"))
+"""Properties that hold a message back."""
+BROKERS_OWN = frozenset((
+    props.WAIT, props.CLUSTER, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.RETRY_TOPIC, props.ORIGIN_MESSAGE_ID,
+    props.RECONSUME_TIME, props.MAX_RECONSUME_TIMES, props.CONSUME_START_TIME, props.MIN_OFFSET, props.MAX_OFFSET,
+    props.TRANSACTION_PREPARED, props.PRODUCER_GROUP, props.INNER_MULTI_QUEUE_OFFSET,
+    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "CHECK_IMMUNITY_TIME_IN_SECONDS", "1ST_POP_TIME", "POP_CK",
+    "TIMER_OUT_MS", "TIMER_ROLL_TIMES", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_DEL_UNIQKEY",
+    "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
+))  # fmt: skip
+"""Properties that are not sent again."""
+
+
+def first_topic_of_retry(properties: Mapping[str, str]) -> str | None:
+    """The topic that a retry or a dead letter was first sent to, where it says so."""
+    return properties.get(props.RETRY_TOPIC) or properties.get("DLQ_ORIGIN_TOPIC")
+
+
+def resent_properties(properties: Mapping[str, str], origin_id: str, *, without_delay: bool) -> dict[str, str]:
+    """Properties of the new message.
+
+    Args:
+        properties: Of the stored one.
+        origin_id: Its offset message id; empty for no link.
+        without_delay: Also leave out what would hold it back.
+    """
+    # The origin of the stored one is not that of the new one.
+    left_out = BROKERS_OWN | {ORIGIN_LINK} | (TIMED if without_delay else frozenset())
+    kept = {name: value for name, value in properties.items() if name not in left_out}
+    return kept | {ORIGIN_LINK: origin_id} if origin_id else kept

@@ -1,0 +1,315 @@
+"""Command line of `replay`: send messages again that a search finds, or that a file holds.
+
+    replay (--store DIR | --ns HOST:PORT) FILTER (--to TOPIC | --to-group GROUP | --to-origin) [--to-ns HOST:PORT] …
+    replay --from-file FILE (--to TOPIC | …) --to-ns HOST:PORT …
+    replay --resume DIR
+
+A cluster may also be a saved connection or a file (--connection, --to-connection, …): see `broker_core.cluster.access`.
+
+First all messages are gathered in a folder, the journal; then they are sent from there, each with its result in the folder's
+receipt. So a replay never finds what it sends itself, and goes on after an interrupt, a crash or a restart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from broker_core.clock import wall_clock_ms
+from broker_core.cluster.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
+from broker_core.counted import counted
+from broker_core.errors import OrbitError, UsageError
+from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
+from broker_core.tools.commands.replay_arguments import (
+    check_arguments,
+    goal_of_arguments,
+    goal_of_plan,
+    parser,
+    refuse_with_resume,
+)
+from broker_core.tools.replay.folder import replays_folder
+from broker_core.tools.replay.goal import check_goal
+from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_row
+from broker_core.tools.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
+from broker_core.tools.replay.pace import Pace
+from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.survey import Survey
+from broker_core.tools.search.expression import Expression
+from broker_core.tools.search.language import parse_filter
+from broker_core.tools.search.results import Outcome
+
+EXIT_PARTIAL = 1
+EXIT_INTERRUPTED = 130
+PRODUCER_GROUP = "orbit-replay"
+PROGRESS_INTERVAL_S = 1.0
+STOPPED = "it was stopped"
+
+
+TargetRefusal = Callable[[str, str], str]
+"""Name servers and the production connection that is confirmed → why nothing may be sent there; empty where it may."""
+
+
+def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed: "", find_saved: FindSaved = no_saved) -> int:
+    """Run one replay.
+
+    Args:
+        argv: Arguments behind ``replay``.
+        refusal: Says of targets whether they may be sent to; this package does not know saved connections.
+        find_saved: Reads saved connections.
+
+    Returns:
+        0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
+    """
+    arguments = parser().parse_args(argv)
+    try:
+        return asyncio.run(_replay(arguments, refusal, find_saved))
+    except OrbitError as error:
+        _say(f"orbit replay: {error.message}")
+        return error.exit_code
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        _say("orbit replay: interrupted before anything was sent")
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        _say(f"orbit replay: {error}. Nothing more was sent; go on with --resume when this is mended")
+        return EXIT_PARTIAL
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_saved: FindSaved) -> int:
+    details = given_details(arguments)
+
+    def checked(goal: ClusterAccess) -> ClusterAccess:
+        goal.check_sendable()
+        reason = refusal(goal.name_servers, arguments.production)
+        if reason:
+            raise UsageError(f"nothing is sent to {goal.name_servers}: {reason}")
+        return goal
+
+    if arguments.resume is not None:
+        refuse_with_resume(arguments)
+        return await _send(
+            arguments.resume, arguments, lambda plan: checked(goal_of_plan(plan, arguments, find_saved, details))
+        )
+    check_arguments(arguments)
+    source = access_of(arguments, find_saved, details)
+    goal = goal_of_arguments(arguments, find_saved, source, details)
+    target = Target(
+        topic=arguments.to,
+        group=arguments.to_group,
+        to_origin=arguments.to_origin,
+        new_ids=arguments.new_ids,
+        born_now=arguments.born_now,
+        without_delay=arguments.without_delay,
+        link=not arguments.no_link,
+    )
+    survey = Survey(target, Pace(arguments.rate, arguments.speed))
+    if arguments.dry_run:
+        outcome = await _gather(arguments, source, survey, None)
+        _tell(survey, outcome)
+        if goal is not None:
+            await check_goal(goal, survey, _say)
+        reason = refusal(goal.name_servers, arguments.production) if goal is not None else ""
+        _say(f"dry run: nothing was sent{f'; a run would be refused: {reason}' if reason else ''}")
+        return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
+    if goal is None:
+        raise UsageError("say with --to-ns HOST:PORT or --to-connection NAME which cluster the messages go to")
+    checked(goal)
+    folder = arguments.journal or _new_folder()
+    with cancelled_by_signals():
+        await _prepare(arguments, source, folder, survey, goal)
+    return await _send(folder, arguments, lambda _plan: goal)
+
+
+def _new_folder() -> Path:
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    base = replays_folder()
+    for number in range(1, 1_000):
+        folder = base / (stamp if number == 1 else f"{stamp}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
+    raise UsageError(f"a thousand replays began this second in {base}: name a folder with --journal")
+
+
+# ---- gathering ---------------------------------------------------------------------------------------------------------
+
+
+async def _prepare(
+    arguments: argparse.Namespace, found_in: ClusterAccess | None, folder: Path, survey: Survey, goal: ClusterAccess
+) -> None:
+    """Gather all messages in the journal's folder and check that they can be sent."""
+    spool = Spool(folder)
+    try:
+        outcome = await _gather(arguments, found_in, survey, spool)
+        _tell(survey, outcome)
+        limited = arguments.limit is not None and spool.count >= arguments.limit
+        if outcome is not None and not outcome.is_complete and not (limited or arguments.allow_partial):
+            raise UsageError("not all messages were found, so nothing was sent: mend the cause, or give --allow-partial")
+        await check_goal(goal, survey, _say)
+        place = arguments.store if found_in is None else found_in.saved_as or found_in.name_servers
+        source = str(arguments.from_file or f"{place}: {arguments.filter}")
+        spool.finish(
+            ReplayPlan(
+                source=source,
+                name_servers=goal.name_servers,
+                saved_as=goal.saved_as,
+                target=survey.target,
+                pace=survey.pace,
+                count=spool.count,
+                body_bytes=spool.body_bytes,
+            )
+        )
+    finally:
+        spool.close()
+
+
+async def _gather(
+    arguments: argparse.Namespace, source: ClusterAccess | None, survey: Survey, spool: Spool | None
+) -> Outcome | None:
+    def take(item: ReplayItem) -> None:
+        survey.add(item)
+        if spool is not None:
+            spool.add(item)
+
+    if arguments.from_file is not None:
+        for item in _items_of_file(arguments.from_file):
+            take(item)
+        return None
+    expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
+    search = _Search(arguments, source, expression)
+    async for item in search.items():
+        take(item)
+    return search.outcome
+
+
+def _items_of_file(path: Path) -> Iterator[ReplayItem]:
+    from broker_core.tools.search.export import read_rows  # noqa: PLC0415
+
+    now_ms = wall_clock_ms()
+    for number, row in read_rows(path):
+        yield item_of_row(row, f"message {number:,} of {path.name}", now_ms)
+
+
+class _Search:
+    """A search for the messages of a replay, of a directory or a cluster."""
+
+    def __init__(self, arguments: argparse.Namespace, source: ClusterAccess | None, expression: Expression) -> None:
+        self.outcome: Outcome | None = None
+        self._arguments = arguments
+        self._source = source
+        self._expression = expression
+
+    async def items(self) -> AsyncIterator[ReplayItem]:
+        if self._source is None:
+            for item in self._of_store():
+                yield item
+            return
+        from broker_core.tools.search.cluster import ClusterSearch  # noqa: PLC0415  takes its time; not for a wrong filter
+
+        async with self._source.admin() as admin:
+            search = ClusterSearch(admin, self._expression, limit=self._arguments.limit)
+            await search.prepare()
+            _say(f"search: {search.plan}")
+            async for step in search.steps():
+                for hit in step.hits:
+                    yield item_of_message(hit.message)
+            self.outcome = search.outcome
+
+    def _of_store(self) -> Iterator[ReplayItem]:
+        from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415  numpy takes its time
+
+        search = StoreSearch(self._arguments.store, self._expression, limit=self._arguments.limit)
+        _say(f"search: {search.plan}")
+        for step in search.steps():
+            for hit in step.hits:
+                yield item_of_message(hit.message)
+        self.outcome = search.outcome
+
+
+def _tell(survey: Survey, outcome: Outcome | None) -> None:
+    if outcome is not None:
+        _say(f"search: {outcome}")
+    for line in survey.lines():
+        _say(line)
+
+
+# ---- sending -----------------------------------------------------------------------------------------------------------
+
+
+async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[ReplayPlan], ClusterAccess]) -> int:
+    from broker_core.protocol.message.message_id import UniqueIdGenerator  # noqa: PLC0415  as above
+    from broker_core.tools.replay.runner import ReplayRunner, Surroundings  # noqa: PLC0415
+
+    loop = asyncio.get_running_loop()
+    wakeable = Wakeable()
+
+    with Journal(folder) as journal:
+        ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
+        outside = Surroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
+        _say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
+        goal = goal_of(journal.plan)
+        async with goal.producer(PRODUCER_GROUP) as producer:
+            runner = ReplayRunner(journal, producer, outside, failures_max=arguments.failures_max)
+
+            def command(word: str) -> None:
+                if word == "pause":
+                    runner.pause()
+                elif word == "resume":
+                    runner.resume()
+                else:
+                    runner.stop(STOPPED)
+                wakeable.wake()
+
+            with interrupts(lambda: command("stop")):
+                watch = asyncio.create_task(_watch(journal, lambda: runner.is_paused), name="replay progress")
+                listener = await listen(command, _say) if arguments.control else None
+                try:
+                    await runner.run()
+                finally:
+                    watch.cancel()
+                    if listener is not None:
+                        listener.close()
+        _say(_last_word(journal, runner.stopped_because, runner.last_failure))
+        return _exit_code(journal, runner.stopped_because)
+
+
+def _exit_code(journal: Journal, stopped_because: str) -> int:
+    if journal.left == 0 and not journal.progress.skipped:
+        return 0
+    return EXIT_INTERRUPTED if stopped_because == STOPPED else EXIT_PARTIAL
+
+
+def _last_word(journal: Journal, stopped_because: str, last_failure: str) -> str:
+    receipt = f"receipt: {journal.folder / RECEIPT_FILE}"
+    if journal.left == 0:
+        return f"complete: {journal.progress}; {receipt}"
+    why = stopped_because or f"messages failed, the last because {last_failure}"
+    going_on = f"go on with: orbit replay --resume {journal.folder}"
+    return f"partial: {journal.progress}, {journal.left:,} left; {why}; {receipt}; {going_on}"
+
+
+async def _watch(journal: Journal, is_paused: Callable[[], bool]) -> None:
+    """A line of progress a second."""
+    before = -1
+    while True:
+        await asyncio.sleep(PROGRESS_INTERVAL_S)
+        progress = journal.progress
+        done = progress.sent + progress.failed + progress.unknown + progress.skipped
+        if done != before or is_paused():
+            _say(_progress_line(progress, journal.left, paused=is_paused()))
+        before = done
+
+
+def _progress_line(progress: Progress, left: int, *, paused: bool) -> str:
+    return f"progress: {progress}, {left:,} left{', paused' if paused else ''}"

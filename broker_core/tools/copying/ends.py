@@ -1,0 +1,129 @@
+"""The two ends of a copy, opened: clients of both clusters, or an embedded broker that is started on a store for the time."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker_core.client.admin import AdminClient, TopicOffset
+from broker_core.client.instance import ClientSecurity
+from broker_core.client.producer import Producer
+from broker_core.errors import RemoteError, StoreLockedError, UsageError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.tools.copying.order import CopyOrder
+from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.survey import Side
+
+PRODUCER_GROUP = "orbit-copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Source and target, and who sends."""
+
+    source: Side
+    target: Side
+    sender: Producer
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    order: CopyOrder, *, source: ClientSecurity | None, target: ClientSecurity | None, dry: bool = False
+) -> AsyncIterator[Ends]:
+    """Clients of both ends while the block lasts.
+
+    Args:
+        order: Names them.
+        source: Keys, TLS and address map of the source.
+        target: The same of the target.
+        dry: Whether nothing is to be left at the target: a store that is not there yet is not made.
+
+    Raises:
+        NetworkError: An end is not reached.
+        StoreError: The store cannot be opened; another process may own it.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        name_servers = order.target
+        if order.target_is_store:
+            name_servers = await stack.enter_async_context(_embedded(_root(order, stack, dry=dry)))
+        admins = [
+            await stack.enter_async_context(AdminClient(order.source, security=source)),
+            await stack.enter_async_context(AdminClient(name_servers, security=target)),
+        ]
+        sender = Producer(name_servers, PRODUCER_GROUP, security=target, creates_topics=False)
+        await stack.enter_async_context(sender)
+        yield Ends(
+            Side(admins[0], order.source, dict(source.addresses) if source else {}, way=source.way if source else None),
+            Side(admins[1], order.target, dict(target.addresses) if target else {}, way=target.way if target else None),
+            sender,
+        )
+
+
+def _root(order: CopyOrder, stack: contextlib.AsyncExitStack, *, dry: bool) -> Path:
+    root = Path(order.target)
+    if dry and not root.exists():
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orbit-copy-")))
+    return root
+
+
+@contextlib.asynccontextmanager
+async def _embedded(root: Path) -> AsyncIterator[str]:
+    """Name server address of a broker on a store, which serves this machine on any free ports while the block lasts."""
+    from broker_core.config import BrokerConfig, StoreConfig  # noqa: PLC0415  as above
+    from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  the engine takes its time to load
+
+    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root)))
+    try:
+        await broker.start()
+    except StoreLockedError as error:
+        text = f"{error.message}, or name the broker that runs on it with --to HOST:PORT"
+        raise StoreLockedError(text, **error.context) from error
+    try:
+        yield broker.name_server_address
+    finally:
+        await broker.stop()
+
+
+async def check_same(receipt: Receipt, ends: Ends) -> None:
+    """See that both ends still are those of a receipt, by what their queues hold; addresses may have changed.
+
+    Raises:
+        UsageError: They are not, or were emptied since.
+        NetworkError: An end does not answer.
+        RemoteError: It refuses.
+    """
+    plan = receipt.plan
+    for topic in plan.topics:
+        parts = [part for part in plan.parts if part.topic == topic.source]
+        held = await _held(ends.source.admin, topic.source)
+        for part in parts:
+            found = held.get(part.source)
+            if found is not None and found.max_offset < part.end:
+                raise UsageError(
+                    f"{ends.source.name} is not the source of this copy: queue {part.queue_id} of {part.topic} ends at "
+                    f"{found.max_offset:,}, not at {part.end:,} or later"
+                )
+        begun = [part for part in parts if receipt.parts[part.number].next_offset > part.first]
+        there = await _held(ends.target.admin, topic.target) if begun else {}
+        for part in begun:
+            end = there[part.target].max_offset if part.target in there else 0
+            if end < receipt.parts[part.number].target_end:
+                raise UsageError(
+                    f"{ends.target.name} does not hold what was copied: queue {part.to_queue_id} of {part.to_topic} on "
+                    f"{part.to_broker} ends at {end:,}, not at {receipt.parts[part.number].target_end:,} or later. "
+                    "Name the target of before with --to or --to-store, or begin a new copy"
+                )
+
+
+async def _held(admin: AdminClient, topic: str) -> dict[MessageQueue, TopicOffset]:
+    """What each queue of a topic holds; nothing where there is no such topic."""
+    try:
+        return await admin.topic_stats(topic)
+    except RemoteError as error:
+        if error.context.get("code") != ResponseCode.TOPIC_NOT_EXIST:
+            raise
+        return {}

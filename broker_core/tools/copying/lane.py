@@ -1,0 +1,283 @@
+"""Copies what goes to one target queue: one request after the other, so that every source queue keeps its order.
+
+A request whose answer does not come is not sent again before the target queue was looked at: what is found there is copied,
+and only what is not is sent once more and named as a message that may be there twice. After a restart the same is done before
+the first request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Protocol
+
+from broker_core.client.admin import AdminClient
+from broker_core.client.message import RawMessage, SendResult
+from broker_core.client.unanswered import may_be_stored
+from broker_core.errors import OrbitError, RecordError, RemoteError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.message.record import decode_record
+from broker_core.tools.copying.carried import carried, is_copy_of
+from broker_core.tools.copying.patience import FAULTS, CopyStoppedError, Patience
+from broker_core.tools.copying.reading import Found, PartReader
+from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.replay.item import ReplayItem, item_of_message
+from broker_core.tools.replay.parcel import Parcel, Ready
+from broker_core.tools.replay.rewrite import Outgoing, Skipped
+from broker_core.tools.search.cluster import PULL_MESSAGES, split_records
+
+SEND_TIMEOUT_MS = 10_000
+LOOKED_AT_MAX = 100_000
+LOOKED_AT_BYTES_MAX = 64 * 1024 * 1024
+"""Messages of the target queue, and their bodies, that are looked at for one that may have arrived."""
+_NEVER_TAKEN = frozenset((ResponseCode.MESSAGE_ILLEGAL,))
+
+
+class Sender(Protocol):
+    """What is used of a producer."""
+
+    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        """Send once, as it is."""
+
+
+class Lane:
+    """All parts that go to one queue; those that share it are merged by store time.
+
+    Args:
+        queue: Of the target.
+        readers: One for each part, at the place where it goes on.
+        receipt: Of the copy.
+        target: Reads the target queue.
+        sender: Sends to the target; must not create topics.
+        patience: Pace and faults.
+    """
+
+    def __init__(
+        self,
+        queue: MessageQueue,
+        readers: Sequence[PartReader],
+        *,
+        receipt: Receipt,
+        target: AdminClient,
+        sender: Sender,
+        patience: Patience,
+    ) -> None:
+        self._queue = queue
+        self._readers = {reader.part.number: reader for reader in readers}
+        self._receipt = receipt
+        self._target = target
+        self._sender = sender
+        self._patience = patience
+        self._target_end = max(receipt.parts[number].target_end for number in self._readers)
+        self._maybe_sent = {number: receipt.parts[number].handed for number in self._readers}
+        """Part → source offset below which a message may be at the target though nothing says so."""
+        self._handed: dict[int, int] = {}
+        self._held: Ready | None = None
+        self._what = f"sending to queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
+
+    async def run(self) -> None:
+        """Copy what is left.
+
+        Raises:
+            CopyStoppedError: It is to end; what was begun is finished.
+        """
+        try:
+            if self._receipt.is_resumed:
+                await self._take_arrived()
+            while (parcel := await self._parcel()) is not None:
+                await self._patience.turn(len(parcel.messages))
+                await self._deliver(parcel)
+        finally:
+            # What was read and not sent is surely not there.
+            for number, maybe_sent in self._maybe_sent.items():
+                self._receipt.hand_on(number, max(self._receipt.parts[number].next_offset, maybe_sent))
+
+    # ---- what is next --------------------------------------------------------------------------------------------------
+
+    async def _next(self) -> tuple[PartReader, Found] | None:
+        """The reader whose message was stored first, and what it has; what is no message comes at once."""
+        first: tuple[PartReader, Found] | None = None
+        first_ms = 0
+        for reader in self._readers.values():
+            found = await reader.head()
+            if found is None:
+                continue
+            if found.item is None:
+                return reader, found
+            if first is None or found.item.store_timestamp_ms < first_ms:
+                first, first_ms = (reader, found), found.item.store_timestamp_ms
+        return first
+
+    async def _ready(self, *, alone: bool) -> Ready | None:
+        """Take the next message that can go out.
+
+        Args:
+            alone: Whether all before it is done, so that what cannot go out may be noted and passed over; else it stays.
+        """
+        while (found := await self._next()) is not None:
+            reader, place = found
+            number = reader.part.number
+            message = _outgoing(place)
+            if isinstance(message, Outgoing) and place.item is not None:
+                self._hand_on(reader)
+                reader.take()
+                return Ready(number, place.item, message, encode_properties(message.properties))
+            if not alone:
+                return None
+            if isinstance(message, Skipped):
+                self._receipt.left_out(number, place.offset, message.reason)
+            else:
+                self._receipt.gone(number, place.offset, place.count)
+            reader.take()
+        return None
+
+    def _hand_on(self, reader: PartReader) -> None:
+        number, up_to = reader.part.number, reader.read_up_to
+        if self._handed.get(number) != up_to:
+            self._handed[number] = up_to
+            self._receipt.hand_on(number, max(up_to, self._maybe_sent[number]))
+
+    async def _parcel(self) -> Parcel | None:
+        parcel = Parcel(self._queue)
+        while True:
+            ready, self._held = self._held, None
+            if ready is None:
+                ready = await self._ready(alone=not parcel.messages)
+            if ready is None:
+                return parcel if parcel.messages else None
+            if not parcel.takes(ready) or len(parcel.messages) >= self._patience.messages_at_once:
+                self._held = ready
+                return parcel
+            parcel.add(ready)
+
+    # ---- sending -------------------------------------------------------------------------------------------------------
+
+    async def _deliver(self, parcel: Parcel) -> None:
+        began_s, attempt = self._patience.now_s, 0
+        messages = parcel.messages
+        while messages:
+            try:
+                raw = _parcel_of(messages, self._queue).raw()
+                result = await self._patience.answered(self._sender.send_raw(raw, self._queue, timeout_ms=SEND_TIMEOUT_MS))
+            except CopyStoppedError:
+                self._note_maybe_sent(messages)
+                raise
+            except FAULTS as error:
+                if isinstance(error, RemoteError) and error.context.get("code") in _NEVER_TAKEN:
+                    await self._refused(messages, error)
+                    break
+                may_be_there = may_be_stored(error)
+                if may_be_there:
+                    self._note_maybe_sent(messages)
+                await self._patience.wait_out(self._what, error, attempt, began_s)
+                attempt += 1
+                if may_be_there:
+                    messages = self._without_arrived(messages, await self._look())
+            else:
+                before = self._target_end
+                self._note_sent(messages, result.queue_offset)
+                self._check_held(before, result.queue_offset)
+                break
+        self._patience.is_over(self._what)
+
+    def _note_maybe_sent(self, messages: Sequence[Ready]) -> None:
+        for ready in messages:
+            self._maybe_sent[ready.number] = max(self._maybe_sent[ready.number], ready.item.queue_offset + 1)
+
+    async def _refused(self, messages: Sequence[Ready], error: OrbitError) -> None:
+        """A broker that never takes a batch may take its messages; one that it does not take alone is left out."""
+        if len(messages) > 1:
+            for ready in messages:
+                await self._deliver(_parcel_of([ready], self._queue))
+            return
+        self._receipt.left_out(messages[0].number, messages[0].item.queue_offset, error.message)
+
+    def _check_held(self, end: int, at: int) -> None:
+        """End the copy where a message came before the end of what the target queue held.
+
+        Its topic was made anew, or a slave that lacked the newest took its master's place.
+        """
+        if at >= end:
+            return
+        queue = self._queue
+        text = (
+            f"the target lost messages that it had acknowledged: queue {queue.queue_id} of {queue.topic} on "
+            f"{queue.broker_name} ended at {end:,} and goes on at {at:,}. Begin a new copy"
+        )
+        self._patience.stop(text, for_good=True)
+        self._patience.check()
+
+    def _note_sent(self, messages: Sequence[Ready], at: int) -> None:
+        def run_of(place: int) -> tuple[int, int, bool]:
+            ready = messages[place]
+            offset = ready.item.queue_offset
+            return ready.number, offset - place, offset < self._maybe_sent[ready.number]
+
+        for (number, _distance, twice), places in groupby(range(len(messages)), run_of):
+            run = list(places)
+            first = messages[run[0]].item.queue_offset
+            self._receipt.copied(number, first, len(run), at + run[0], maybeTwice=twice)
+        self._target_end = at + len(messages)
+
+    # ---- what may have arrived -----------------------------------------------------------------------------------------
+
+    async def _take_arrived(self) -> None:
+        """After a restart: pass over what is at the target though the receipt does not know it."""
+        arrived = await self._look()
+        while arrived and self._held is None:
+            ready = await self._ready(alone=True)
+            if ready is None:
+                return
+            if self._without_arrived([ready], arrived):
+                self._held = ready
+
+    def _without_arrived(self, messages: Sequence[Ready], arrived: deque[tuple[int, ReplayItem]]) -> list[Ready]:
+        """Note those of the first messages that are at the target; returns the others. Takes what it passes off ``arrived``."""
+        for place, ready in enumerate(messages):
+            behind = next((step for step, (_at, item) in enumerate(arrived) if is_copy_of(item, ready.message)), None)
+            if behind is None:
+                return list(messages[place:])
+            for _step in range(behind):
+                arrived.popleft()
+            at, _item = arrived.popleft()
+            self._receipt.copied(ready.number, ready.item.queue_offset, 1, at, found=True)
+            self._target_end = at + 1
+        return []
+
+    async def _look(self) -> deque[tuple[int, ReplayItem]]:
+        """What the target queue holds behind the last message that is known to be there."""
+        queue = self._queue
+        return await self._patience.through(f"looking at queue {queue.queue_id} of {queue.topic}", self._looked)
+
+    async def _looked(self) -> deque[tuple[int, ReplayItem]]:
+        queue, found = self._queue, deque[tuple[int, ReplayItem]]()
+        address = (await self._target.readable_route(queue.topic)).address_of(queue.broker_name)
+        if address is None:
+            raise RemoteError(f"broker {queue.broker_name} is not known to the name server", code=ResponseCode.TOPIC_NOT_EXIST)
+        offset, end = self._target_end, await self._target.max_offset(queue)
+        seen_bytes = 0
+        while offset < end and len(found) < LOOKED_AT_MAX and seen_bytes < LOOKED_AT_BYTES_MAX:
+            body, following = await self._target.pull_records(address, queue, offset, PULL_MESSAGES)
+            seen_bytes += len(body)
+            for record in split_records(body):
+                with contextlib.suppress(RecordError):  # what cannot be read is none of ours
+                    message = decode_record(record)
+                    found.append((message.queue_offset, item_of_message(message)))
+            if following <= offset:
+                break
+            offset = following
+        return found
+
+
+def _outgoing(place: Found) -> Outgoing | Skipped | None:
+    if place.item is not None:
+        return carried(place.item)
+    return Skipped(place.reason) if place.reason else None
+
+
+def _parcel_of(messages: Sequence[Ready], queue: MessageQueue) -> Parcel:
+    return Parcel(queue, list(messages))

@@ -1,0 +1,98 @@
+"""Messages of one source queue, in order, a pull at a time. Moves no group's offset."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from broker_core.client.admin import AdminClient
+from broker_core.errors import CodecError, RecordError, RemoteError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.message.record import decode_record, read_head
+from broker_core.tools.copying.patience import Patience
+from broker_core.tools.copying.plan import Part
+from broker_core.tools.replay.item import ReplayItem, item_of_message
+from broker_core.tools.search.cluster import PULL_MESSAGES, split_records
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is at a source offset.
+
+    Attributes:
+        offset: Of the source.
+        item: The message; None where there is none.
+        reason: Why it cannot be read; empty where the source gives none at all.
+        count: Offsets that this is about: more than one only where there is no message.
+    """
+
+    offset: int
+    item: ReplayItem | None
+    reason: str = ""
+    count: int = 1
+
+
+class PartReader:
+    """Reads a part from an offset on; `head` looks at what is next, `take` goes past it."""
+
+    def __init__(self, admin: AdminClient, part: Part, offset: int, patience: Patience) -> None:
+        self.part = part
+        self._admin = admin
+        self._offset = offset
+        self._patience = patience
+        self._trusts_route = True
+        self._found: deque[Found] = deque()
+
+    async def head(self) -> Found | None:
+        """What is next; None at the end. Waits out faults; raises `CopyStoppedError`."""
+        while not self._found and self._offset < self.part.end:
+            part = self.part
+            what = f"reading queue {part.queue_id} of {part.topic} on {part.broker}"
+            await self._patience.through(what, self._pull)
+        return self._found[0] if self._found else None
+
+    @property
+    def read_up_to(self) -> int:
+        """Source offset behind all that was read."""
+        return self._offset
+
+    def take(self) -> None:
+        """Go past what is next."""
+        self._found.popleft()
+
+    async def _pull(self) -> None:
+        part, offset, admin = self.part, self._offset, self._admin
+        # A broker that moved is found by a fresh route.
+        route = await (admin.route_of(part.topic) if self._trusts_route else admin.readable_route(part.topic))
+        self._trusts_route = False
+        address = route.address_of(part.broker)
+        if address is None:
+            raise RemoteError(f"broker {part.broker} is not known to the name server", code=ResponseCode.TOPIC_NOT_EXIST)
+        body, following = await admin.pull_records(address, part.source, offset, min(PULL_MESSAGES, part.end - offset))
+        found = [self._read(record) for record in split_records(body)]
+        if following <= offset:
+            raise CodecError(f"it gives no message from offset {offset:,} on, though the plan goes up to {part.end:,}")
+        self._trusts_route = True
+        self._take_in(found, min(following, part.end))
+
+    def _take_in(self, found: list[Found], following: int) -> None:
+        for one in found:
+            if not self._offset <= one.offset < self.part.end:
+                continue
+            self._pass_over(one.offset)
+            self._found.append(one)
+            self._offset = one.offset + 1
+        self._pass_over(following)
+
+    def _pass_over(self, up_to: int) -> None:
+        if up_to > self._offset:
+            self._found.append(Found(self._offset, None, count=up_to - self._offset))
+            self._offset = up_to
+
+    @staticmethod
+    def _read(record: bytes) -> Found:
+        try:
+            message = decode_record(record)
+        except RecordError as error:
+            return Found(read_head(record, 0).queue_offset, None, f"its record cannot be read: {error.message}")
+        return Found(message.queue_offset, item_of_message(message))

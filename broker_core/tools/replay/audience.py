@@ -1,0 +1,100 @@
+"""Who would get replayed messages, and what of them the subscriptions of those groups reject: warnings before a send. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
+
+Kind = tuple[str, str]
+"""Topic and tag."""
+KINDS_MAX = 10_000
+"""Pairs of topic and tag that are told apart; further ones are counted and not judged."""
+SAMPLES_MAX = 10_000
+"""Messages whose properties are kept for SQL92 filters; further ones are counted and not tried."""
+GROUPS_ASKED_MAX = 20
+"""Groups of one topic that are looked at."""
+
+
+class Kinds:
+    """Counts messages by what subscriptions look at: topic and tag as consumers see them, and properties."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Kind] = Counter()
+        self.samples: dict[Kind, list[Mapping[str, str]]] = {}
+        """Properties of the first messages of each kind."""
+        self._sampled = 0
+        self.left_out = 0
+        """Messages of kinds that came when there was no room for more."""
+
+    def add(self, topic: str, tag: str, properties: Mapping[str, str]) -> None:
+        """Count a message."""
+        kind = topic, tag
+        if kind not in self.counts and len(self.counts) >= KINDS_MAX:
+            self.left_out += 1
+            return
+        self.counts[kind] += 1
+        if self._sampled < SAMPLES_MAX:
+            self._sampled += 1
+            self.samples.setdefault(kind, []).append(properties)
+
+    def of(self, topic: str) -> Kinds:
+        """Those of one topic."""
+        found = Kinds()
+        found.counts = Counter({kind: count for kind, count in self.counts.items() if kind[0] == topic})
+        found.samples = self.samples
+        return found
+
+
+def rejected(subscriptions: Mapping[str, Wanted], kinds: Kinds) -> dict[Rejection, int]:
+    """How many messages a subscription rejects, by why; nothing for those that it takes."""
+    found: Counter[Rejection] = Counter()
+    for (topic, tag), count in kinds.counts.items():
+        verdict = rejection(subscriptions, topic, tag)
+        if verdict is Rejection.UNKNOWN:
+            samples = kinds.samples.get((topic, tag), [])
+            found.update(rejection(subscriptions, topic, tag, properties) for properties in samples)
+            count -= len(samples)  # noqa: PLW2901  those that were not tried
+        found[verdict] += count
+    return {verdict: count for verdict, count in found.items() if count and verdict is not Rejection.NONE}
+
+
+def warnings(group: str, subscriptions: Mapping[str, Wanted] | None, kinds: Kinds, *, alone: bool) -> Iterator[str]:
+    """What a person should know before messages go to a group.
+
+    Args:
+        group: Its name.
+        subscriptions: What it wants, by topic; None: none of its consumers is connected, so that is not known.
+        kinds: The messages.
+        alone: Whether they are sent to this group alone: past its filters, which the retry topic does not know. A broker with
+            filterSupportRetry tries those of SQL92 there, too (Source: spec broker §9.4).
+    """
+    counts = kinds.counts
+    total = sum(counts.values())
+    if subscriptions is None:
+        if alone:
+            yield f"warning: no consumer of {group} is connected, so what its subscription rejects is not known"
+        return
+    found = rejected(subscriptions, kinds)
+    topics = sorted({topic for topic, _tag in counts if topic not in subscriptions})
+    tags, filters = (
+        sorted({f"{topic}: {subscriptions[topic].expression}" for topic, _tag in counts
+                if topic in subscriptions and subscriptions[topic].is_sql is is_sql})
+        for is_sql in (False, True)
+    )  # fmt: skip
+    reasons = (
+        (Rejection.TOPIC, f"the group does not subscribe to {', '.join(topics[:5])}"),
+        (Rejection.TAG, f"its filter takes other tags ({'; '.join(tags[:5])})"),
+        (Rejection.PROPERTIES, f"their properties do not pass its filter ({'; '.join(filters[:5])})"),
+    )
+    parts = [f"{found[why]:,} as {words}" for why, words in reasons if why in found]
+    count = sum(found.get(why, 0) for why, _words in reasons)
+    if parts:
+        end = "they reach it all the same, as they are sent to it alone" if alone else "it will not get them"
+        if alone and Rejection.PROPERTIES in found:
+            end += f"; with filterSupportRetry=true in its broker the {found[Rejection.PROPERTIES]:,} by properties do not"
+        yield f"warning: {group} would reject {count:,} of {total:,} messages: {'; '.join(parts)}; {end}"
+    if Rejection.UNKNOWN in found:
+        count = found[Rejection.UNKNOWN]
+        yield f"warning: {count:,} of {total:,} messages meet a filter of {group} that was not tried on them"

@@ -1,0 +1,62 @@
+"""What a replay asks of the cluster it sends to, before the first message: its topics, and what groups would reject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker_core.cluster.access import ClusterAccess
+from broker_core.counted import counted
+from broker_core.errors import OrbitError, UsageError
+from broker_core.tools.replay.audience import GROUPS_ASKED_MAX, warnings
+from broker_core.tools.replay.survey import Survey
+
+if TYPE_CHECKING:
+    from broker_core.client.admin import AdminClient
+
+
+async def check_goal(goal: ClusterAccess, survey: Survey, say: Callable[[str], None]) -> None:
+    """Refuse before anything is sent, rather than make topics that nobody asked for; say what groups would reject.
+
+    Args:
+        goal: The cluster that messages go to.
+        survey: What goes there.
+        say: Told the warnings.
+
+    Raises:
+        UsageError: A topic is not there, or has no name for one.
+    """
+    from broker_core.client.names import check_topic  # noqa: PLC0415  takes its time; not for a wrong filter
+
+    topics = survey.topics
+    for topic in topics:
+        check_topic(topic)
+    async with goal.admin() as admin:
+        missing = sorted(topics - set(await admin.topics()))
+        if missing:
+            more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
+            raise UsageError(
+                f"{goal.name_servers} has no topic {', '.join(missing[:5])}{more}: create it first. Nothing was sent"
+            )
+        for line in await _audience(admin, survey):
+            say(line)
+
+
+async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
+    """Warnings about the groups that would get the messages. What a broker does not tell stops nothing."""
+    target, kinds = survey.target, survey.kinds
+    try:
+        if target.group:
+            found = await admin.subscriptions(target.group)
+            lines = list(warnings(target.group, found, kinds, alone=True))
+        else:
+            lines = []
+            for topic in sorted(survey.topics)[:GROUPS_ASKED_MAX]:
+                for group in (await admin.groups_of_topic(topic))[:GROUPS_ASKED_MAX]:
+                    lines += warnings(group, await admin.subscriptions(group), kinds.of(topic), alone=False)
+    except OrbitError as error:
+        return [f"warning: what groups would reject is not known: {error.message}"]
+    if kinds.left_out:
+        left_out = counted(kinds.left_out, "message of a further tag was", "messages of further tags were")
+        lines.append(f"warning: {left_out} not held against subscriptions")
+    return lines

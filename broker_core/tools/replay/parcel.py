@@ -1,0 +1,75 @@
+"""Messages of one queue that travel together: replays and copies send them so. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from broker_core.client.message import RawMessage
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.batch import FRAME_BYTES, BatchMember, encode_batch
+from broker_core.tools.replay.item import ReplayItem
+from broker_core.tools.replay.rewrite import Outgoing
+
+PARCEL_MESSAGES_MAX = 64
+PARCEL_BYTES_MAX = 128 * 1024
+
+
+class Ready(NamedTuple):
+    """A message that can go out.
+
+    Attributes:
+        number: What its sender knows it by.
+        item: The original.
+        message: What is sent.
+        properties: Of the message, encoded.
+    """
+
+    number: int
+    item: ReplayItem
+    message: Outgoing
+    properties: bytes
+
+    @property
+    def bytes(self) -> int:
+        """What it takes of a request."""
+        return FRAME_BYTES + len(self.message.body) + len(self.properties)
+
+
+@dataclass(slots=True)
+class Parcel:
+    """One request: a message, or a batch of messages that were born in the same millisecond."""
+
+    queue: MessageQueue
+    messages: list[Ready] = field(default_factory=list)
+    bytes: int = 0
+
+    def takes(self, ready: Ready) -> bool:
+        """Whether a message may travel with those that are in it."""
+        if not self.messages:
+            return True
+        first, message = self.messages[0].message, ready.message
+        fits = len(self.messages) < PARCEL_MESSAGES_MAX and self.bytes + ready.bytes <= PARCEL_BYTES_MAX
+        alike = first.born_timestamp_ms == message.born_timestamp_ms
+        return fits and alike and first.can_be_batched and message.can_be_batched
+
+    def add(self, ready: Ready) -> None:
+        """Put a message in behind the others."""
+        self.messages.append(ready)
+        self.bytes += ready.bytes
+
+    def raw(self) -> RawMessage:
+        """What is sent."""
+        first = self.messages[0]
+        topic, born_ms = first.message.topic, first.message.born_timestamp_ms
+        if len(self.messages) > 1:
+            members = [BatchMember(ready.message.flag, ready.message.body, ready.properties) for ready in self.messages]
+            return RawMessage(topic=topic, body=encode_batch(members), born_timestamp_ms=born_ms, is_batch=True)
+        return RawMessage(
+            topic=topic,
+            body=first.message.body,
+            properties=first.properties,
+            flag=first.message.flag,
+            sys_flag=first.message.sys_flag,
+            born_timestamp_ms=born_ms,
+        )

@@ -1,0 +1,143 @@
+"""From a message that was found to the one that is sent: pure, and the same for a dry run and the run.
+
+Kept: body and its compression, flag, tag, keys, all properties of producers, the queue as far as the target has it. Left out:
+what brokers and consumers added on the message's way, for a broker would act on it once more (a half message would wait for
+its transaction, a retry would count on).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from broker_core.errors import CodecError, UsageError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.resent import TIMED, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
+from broker_core.tools.replay.item import ReplayItem
+from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
+
+_PRODUCER_BITS = COMPRESSED | COMPRESSION_MASK | MULTI_TAGS
+_SENT_ALONE = TIMED | {props.INNER_MULTI_DISPATCH}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where messages go, and what becomes of them. Exactly one of the first three is given.
+
+    Attributes:
+        topic: One topic for all.
+        group: A consumer group: they go to its retry topic, so that no other group gets them.
+        to_origin: Each goes to the topic it was first sent to.
+        new_ids: A unique id of its own for each; else they keep those of their producers.
+        born_now: Born when they are sent; else when the originals were.
+        without_delay: To be delivered at once, also what waited for its time.
+        link: Carry `broker_core.protocol.message.resent.ORIGIN_LINK`.
+    """
+
+    topic: str = ""
+    group: str = ""
+    to_origin: bool = False
+    new_ids: bool = False
+    born_now: bool = False
+    without_delay: bool = False
+    link: bool = True
+
+    def __post_init__(self) -> None:
+        if bool(self.topic) + bool(self.group) + self.to_origin != 1:
+            raise UsageError("a replay goes to one topic, to a group, or to the topics of origin: name one of them")
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan's file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Any) -> Target:  # noqa: ANN401  JSON
+        """Target of a plan's file; raises `CodecError` where it is none."""
+        try:
+            return cls(**values)
+        except (TypeError, UsageError) as error:
+            raise CodecError(f"the plan of a replay names no target: {error}") from error
+
+
+class Outgoing(NamedTuple):
+    """What is sent.
+
+    Attributes:
+        topic: Where to.
+        queue_id: Queue of the original; the queue sent to is this one modulo the number of queues.
+        born_timestamp_ms: Of the original; None for the time of the send.
+        flag, sys_flag, body, properties: As they go out.
+    """
+
+    topic: str
+    queue_id: int
+    born_timestamp_ms: int | None
+    flag: int
+    sys_flag: int
+    body: bytes
+    properties: dict[str, str]
+
+    @property
+    def can_be_batched(self) -> bool:
+        """Whether it may travel with others: brokers refuse batches with delays, to retry topics, and of compressed bodies."""
+        return not self.sys_flag and _SENT_ALONE.isdisjoint(self.properties) and not self.topic.startswith(RETRY_PREFIX)
+
+
+class Skipped(NamedTuple):
+    """Why a message is not sent."""
+
+    reason: str
+
+
+def first_topic(item: ReplayItem) -> str:
+    """The topic a message was first sent to, however often it was delayed or retried since."""
+    properties = item.properties
+    found = first_topic_of_retry(properties)
+    if found:
+        return found
+    return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic
+
+
+def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
+    """What a message becomes, or why it is left out."""
+    if not item.body:
+        return Skipped("it has no body, and brokers refuse empty ones")
+    if state_of_topic(item.topic) == "op":
+        return Skipped("it is a note of a transaction, not a message of a producer")
+    origin = first_topic(item)
+    topic = f"{RETRY_PREFIX}{target.group}" if target.group else target.topic or origin
+    if target.to_origin and topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
+        return Skipped(f"it does not say which topic it was first sent to; it is in {item.topic}")
+    properties = _properties(item, target)
+    if target.group:
+        properties[props.RETRY_TOPIC] = origin
+    born = None if target.born_now else item.born_timestamp_ms
+    return Outgoing(topic, _queue_id(item), born, item.flag, producer_flags(item.sys_flag), item.body, properties)
+
+
+def producer_flags(sys_flag: int) -> int:
+    """Bits of a stored SYSFLAG that its producer set."""
+    return sys_flag & (_PRODUCER_BITS if sys_flag & COMPRESSED else MULTI_TAGS)
+
+
+def _properties(item: ReplayItem, target: Target) -> dict[str, str]:
+    origin_id = item.origin_id if target.link else ""
+    kept = resent_properties(item.properties, origin_id, without_delay=target.without_delay or _is_retry(item))
+    if target.new_ids:
+        kept.pop(props.UNIQUE_KEY, None)
+    return kept
+
+
+def _is_retry(item: ReplayItem) -> bool:
+    """Whether a consumer failed on it: then its delay is that of the retry."""
+    stored_for = item.properties.get(props.REAL_TOPIC, item.topic)
+    return props.RETRY_TOPIC in item.properties or stored_for.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+
+
+def _queue_id(item: ReplayItem) -> int:
+    """Queue its producer chose: that of a waiting message is in its properties."""
+    if state_of_topic(item.topic) == "normal":
+        return item.queue_id
+    text = item.properties.get(props.REAL_QUEUE_ID, "")
+    return int(text) if text.isascii() and text.isdecimal() else item.queue_id

@@ -1,0 +1,317 @@
+"""Sends the messages of a journal: paced, paused, stopped, and with a word on each of them.
+
+    journal ── outgoing ── parcels (messages of one queue that may travel together) ── up to 64 sends under way ── journal
+
+Messages of one queue are sent in order, one behind the other on one connection; where the broker is too busy for one of them
+it is repeated, and then may come behind its followers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from broker_core.client.message import RawMessage, SendResult
+from broker_core.client.unanswered import may_be_stored
+from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.message.properties import UNIQUE_KEY, encode_properties
+from broker_core.tools.replay.item import ReplayItem
+from broker_core.tools.replay.journal import Journal, Result
+from broker_core.tools.replay.parcel import Parcel, Ready
+from broker_core.tools.replay.rewrite import Outgoing, Skipped, outgoing
+
+GATHERED_MESSAGES_MAX = 512
+GATHERED_BYTES_MAX = 4 * 1024 * 1024
+SENDS_UNDER_WAY_MAX = 64
+SEND_TIMEOUT_MS = 10_000
+STOP_GRACE_S = 0.5
+"""How long a replay that is stopped waits for the answers of what is on its way; what is still unanswered then is in doubt."""
+BUSY_PAUSES_S = (0.1, 0.4, 1.6, 3.2)
+"""Waits before a message is sent again that the broker was too busy for."""
+_BUSY = frozenset((ResponseCode.SYSTEM_BUSY,))
+
+
+class Sender(Protocol):
+    """What is used of a producer."""
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Queues that messages of a topic can go to."""
+
+    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        """Send once, as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a runner takes from outside.
+
+    Attributes:
+        monotonic_s: A clock that only rises.
+        wait: Waits for some seconds, or until it is told that something has changed.
+        now_ms: Milliseconds since the epoch, for the receipt.
+        new_id: Makes unique ids.
+    """
+
+    monotonic_s: Callable[[], float]
+    wait: Callable[[float], Awaitable[None]]
+    now_ms: Callable[[], int]
+    new_id: Callable[[], str]
+
+
+class ReplayRunner:
+    """One run of a replay, on one event loop.
+
+    Args:
+        journal: Open.
+        sender: A started producer of the cluster that the messages go to.
+        outside: Clocks and ids.
+        failures_max: Failures after which it stops; the rest can go on later.
+    """
+
+    def __init__(self, journal: Journal, sender: Sender, outside: Surroundings, *, failures_max: int) -> None:
+        if failures_max < 1:
+            raise UsageError(f"a replay stops after 1 failure or more, not {failures_max}")
+        self.stopped_because = ""
+        """Why it ended before its last message."""
+        self.last_failure = ""
+        self._journal = journal
+        self._sender = sender
+        self._outside = outside
+        self._failures_max = failures_max
+        self._failures = 0
+        """Messages that were refused or not answered in this run."""
+        self._queues: dict[str, list[MessageQueue]] = {}
+        self._opened: set[tuple[str, str]] = set()
+        self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._gathered: list[Ready] = []
+        self._gathered_bytes = 0
+        self._skipped: list[Result] = []
+        self._fault: BaseException | None = None
+        self._is_paused = False
+        self._paused_s = 0.0
+        self._stopping = asyncio.Event()
+        self._asking: asyncio.Task[list[MessageQueue]] | None = None
+        """For the queues of a topic."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it waits to go on."""
+        return self._is_paused
+
+    def pause(self) -> None:
+        """Send nothing more until `resume`; what is under way is finished."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Go on; the pace is that of before, it does not catch up."""
+        self._is_paused = False
+
+    def stop(self, reason: str) -> None:
+        """End soon, whether brokers answer or not; the journal can go on later."""
+        self._end(reason)
+        self._stopping.set()
+
+    def _end(self, reason: str) -> None:
+        """Send nothing more; what is on its way is waited for."""
+        self.stopped_because = self.stopped_because or reason
+
+    async def run(self) -> None:
+        """Send what is left, in order, and wait for the answers."""
+        pace = self._journal.plan.pace
+        began_s, first_ms, count = self._outside.monotonic_s(), None, 0
+        giving_up = asyncio.create_task(self._give_up_when_stopped(), name="replay stop")
+        try:
+            for number, order_ms, item in self._journal.open_items():
+                first_ms = order_ms if first_ms is None else first_ms
+                if pace.is_limited or self._is_paused:
+                    await self._until(began_s, pace.due_s(count, order_ms - first_ms))
+                if self.stopped_because:
+                    break
+                count += 1
+                self._gather(number, item)
+                if len(self._gathered) + len(self._skipped) >= GATHERED_MESSAGES_MAX or self._is_heavy():
+                    await self._send_gathered()
+            if not self.stopped_because:
+                await self._send_gathered()
+        finally:
+            if self._under_way:
+                await asyncio.wait(set(self._under_way))
+            giving_up.cancel()
+            self._journal.sync()
+        if self._fault is not None:
+            raise self._fault
+
+    async def _give_up_when_stopped(self) -> None:
+        """Wait no longer than a moment for brokers once it is to end."""
+        await self._stopping.wait()
+        await asyncio.sleep(STOP_GRACE_S)
+        waiting: set[asyncio.Task[Any]] = {*self._under_way, *([self._asking] if self._asking else [])}
+        for task in waiting:
+            task.cancel()
+
+    def _is_heavy(self) -> bool:
+        return self._gathered_bytes >= GATHERED_BYTES_MAX
+
+    async def _until(self, began_s: float, due_s: float) -> None:
+        """Wait until a message is due, and while there is a pause."""
+        clock = self._outside.monotonic_s
+        while not self._is_stopping():
+            left_s = began_s + self._paused_s + due_s - clock()
+            if left_s <= 0 and not self._is_paused:
+                return
+            await self._send_gathered()
+            if self._is_stopping():  # told while sending: a wait would not hear of it
+                return
+            waited_from_s = clock()
+            if self._is_paused:
+                await self._outside.wait(3600.0)
+                self._paused_s += clock() - waited_from_s
+            else:
+                await self._outside.wait(left_s)
+
+    def _is_stopping(self) -> bool:
+        return bool(self.stopped_because)
+
+    def _gather(self, number: int, item: ReplayItem) -> None:
+        target = self._journal.plan.target
+        message = outgoing(item, target)
+        if isinstance(message, Skipped):
+            self._skipped.append(Result(number, item, "skipped", {"reason": message.reason}))
+            return
+        if target.new_ids:
+            message.properties[UNIQUE_KEY] = self._outside.new_id()
+        ready = Ready(number, item, message, encode_properties(message.properties))
+        self._gathered.append(ready)
+        self._gathered_bytes += ready.bytes
+
+    async def _send_gathered(self) -> None:
+        gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        skipped, self._skipped = self._skipped, []
+        if skipped:
+            self._journal.note(skipped)
+        if not gathered:
+            await asyncio.sleep(0)  # others get their turn
+            return
+        parcels = await self._parcels(gathered)
+        if self._is_stopping():
+            return
+        self._journal.hand_on([ready.number for parcel in parcels for ready in parcel.messages])
+        for index, parcel in enumerate(parcels):
+            await self._slots.acquire()
+            if self.stopped_because:
+                self._slots.release()
+                self._journal.hold([ready.number for kept in parcels[index:] for ready in kept.messages])
+                return
+            task = asyncio.create_task(self._send(parcel), name="replay send")
+            self._under_way.add(task)
+            task.add_done_callback(self._ended)
+            if (parcel.queue.topic, parcel.queue.broker_name) not in self._opened:
+                # The first one connects and makes itself known: those behind it would overtake it.
+                self._opened.add((parcel.queue.topic, parcel.queue.broker_name))
+                await asyncio.wait({task})
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        error = task.exception()
+        if error is not None:
+            self._fault = self._fault or error
+            self._end("of a fault of Orbit itself")
+
+    async def _parcels(self, gathered: Sequence[Ready]) -> list[Parcel]:
+        parcels: list[Parcel] = []
+        last: dict[MessageQueue, Parcel] = {}
+        unknown: dict[str, str] = {}
+        for ready in gathered:
+            topic = ready.message.topic
+            if topic not in unknown:
+                try:
+                    queue = await self._queue(ready.message)
+                except asyncio.CancelledError:
+                    if not self.stopped_because:
+                        raise
+                    return []  # nothing of it is on its way
+                except (RemoteError, NetworkError, UsageError) as error:
+                    # Asked once for all that go there: a name server that does not answer takes seconds each time.
+                    unknown[topic] = error.message
+            if topic in unknown:
+                self._note_failure([ready], unknown[topic], maybe_stored=False)
+                continue
+            parcel = last.get(queue)
+            if parcel is None or not parcel.takes(ready):
+                parcel = last[queue] = Parcel(queue)
+                parcels.append(parcel)
+            parcel.add(ready)
+        return parcels
+
+    async def _queue(self, message: Outgoing) -> MessageQueue:
+        queues = self._queues.get(message.topic)
+        if queues is None:
+            self._asking = asyncio.ensure_future(self._sender.queues(message.topic))
+            try:
+                queues = self._queues[message.topic] = await self._asking
+            finally:
+                self._asking.cancel()
+                self._asking = None
+        return queues[message.queue_id % len(queues)]
+
+    async def _send(self, parcel: Parcel) -> None:
+        try:
+            result = await self._sent(parcel)
+        except (RemoteError, UsageError, NetworkError, CodecError) as error:
+            self._note_failure(parcel.messages, error.message, maybe_stored=may_be_stored(error))
+        except asyncio.CancelledError:
+            self._note_failure(parcel.messages, "it was stopped before the answer came", maybe_stored=True)
+        else:
+            self._note_sent(parcel, result)
+        finally:
+            self._slots.release()
+
+    async def _sent(self, parcel: Parcel) -> SendResult:
+        raw = parcel.raw()
+        for pause_s in BUSY_PAUSES_S:
+            try:
+                return await self._sender.send_raw(raw, parcel.queue, timeout_ms=SEND_TIMEOUT_MS)
+            except RemoteError as error:
+                if error.context.get("code") not in _BUSY or self.stopped_because:
+                    raise
+                await self._outside.wait(pause_s)
+        return await self._sender.send_raw(raw, parcel.queue, timeout_ms=SEND_TIMEOUT_MS)
+
+    def _note_sent(self, parcel: Parcel, result: SendResult) -> None:
+        ids = result.offset_message_id.split(",")
+        now_ms = self._outside.now_ms()
+        self._journal.note([
+            Result(ready.number, ready.item, "sent", self._receipt(ready, result, index, ids, now_ms))
+            for index, ready in enumerate(parcel.messages)
+        ])  # fmt: skip
+
+    def _receipt(self, ready: Ready, result: SendResult, index: int, ids: list[str], now_ms: int) -> dict[str, Any]:
+        more: dict[str, Any] = {
+            "topic": ready.message.topic,
+            "broker": result.queue.broker_name,
+            "queueId": result.queue.queue_id,
+            "queueOffset": result.queue_offset + index,
+            "offsetMsgId": ids[index] if index < len(ids) else "",
+            "uniqueKey": ready.message.properties.get(UNIQUE_KEY, ""),
+            "storeStatus": result.status.value,
+            "sentAt": now_ms,
+        }
+        return more | {"maybeTwice": True} if self._journal.is_in_doubt(ready.number) else more
+
+    def _note_failure(self, messages: Sequence[Ready], reason: str, *, maybe_stored: bool) -> None:
+        self.last_failure = reason
+        results = []
+        for ready in messages:
+            # A refusal says nothing of what a run before this one sent without an answer.
+            in_doubt = maybe_stored or self._journal.is_in_doubt(ready.number)
+            more = {"reason": reason, **({"maybeStored": True} if in_doubt else {}), "topic": ready.message.topic}
+            results.append(Result(ready.number, ready.item, "unknown" if in_doubt else "failed", more))
+        self._journal.note(results)
+        self._failures += len(messages)
+        if self._failures >= self._failures_max:
+            self._end(f"{self._failures:,} messages failed, the last because {reason}")

@@ -1,0 +1,330 @@
+"""A search of any RocketMQ cluster, with the requests that every broker answers.
+
+    lookup    ids by the broker that is named in them, keys and clients' ids by the index of each broker
+    queues    the rest is pulled, several queues at once, from the offsets that a time bounds
+
+Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start. What
+could not be looked at is a reason in the outcome, never passed over in silence.
+
+Source: spec remoting §2.2.3 (pulls), §2.2.6 (queries).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, chain
+from typing import Any
+
+from broker_core.client.admin import AdminClient
+from broker_core.counted import counted
+from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
+from broker_core.protocol.message.record import PHYSICAL_OFFSET_POSITION, QUEUE_OFFSET_POSITION, SIZE, decode_record
+from broker_core.tools.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
+from broker_core.tools.search.cluster_parts import ClusterParts
+from broker_core.tools.search.columns import topic_verdict
+from broker_core.tools.search.expression import Comparison, Expression, comparisons, verdict
+from broker_core.tools.search.facts import MessageFacts, compare, matches
+from broker_core.tools.search.gaps import Gaps, unknown_topic
+from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls, QueuePart
+from broker_core.tools.search.pulled_filter import PulledFilter
+from broker_core.tools.search.results import Hit, Outcome, Step, limit_reason, undecoded_reason
+from broker_core.tools.search.store_times import CLOCK_MARGIN_MS
+
+PULL_MESSAGES = 32
+"""Asked for in one pull; a broker gives no more by default."""
+KEY_ANSWER_MESSAGES = 64
+UNIQUE_ANSWER_MESSAGES = 32
+"""What a broker gives at most by default."""
+KEY_PAGES_MAX = 10_000
+_LATEST_MS = HIGHEST
+_OVERLAP_MS = 1_000
+"""A broker knows the store times in its index to the second."""
+_PORT_MAX = 65_535
+
+
+def _own_number(_broker: str, queue_id: int) -> int:
+    return queue_id
+
+
+class ClusterSearch:
+    """One search of a cluster. `prepare` first, then `steps`; on one event loop.
+
+    Args:
+        admin: A started client.
+        expression: The filter.
+        limit: Hits after which it stops; None for all.
+        queue_number: The number that ``queue`` in the filter means for a queue of a broker, by its name; the broker's own where
+            several brokers are not told apart by numbers.
+        known_topics: Topic → brokers that are known to have it, from whoever watches the cluster; those that the name server
+            has forgotten make the outcome partial.
+        retry_pauses_s: Before each further try of a broker that is lost in mid-search, in seconds.
+    """
+
+    def __init__(
+        self,
+        admin: AdminClient,
+        expression: Expression,
+        *,
+        limit: int | None = None,
+        queue_number: Callable[[str, int], int] = _own_number,
+        known_topics: Mapping[str, Collection[str]] | None = None,
+        retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
+    ) -> None:
+        if limit is not None and limit < 1:
+            raise UsageError(f"a search gives 1 hit or more, not {limit}")
+        self._admin = admin
+        self._expression = expression
+        self._limit = limit
+        self._queue_number = queue_number
+        self._retry_pauses_s = retry_pauses_s
+        self._gaps = Gaps()
+        self._places = ClusterParts(admin, self._gaps, known_topics or {})
+        self._lookups = lookups_of(expression)
+        self._parts: list[QueuePart] = []
+        self._topics: list[str] = []
+        self._scanned = self._found = self._undecoded = 0
+        self._is_given_up = False
+        self._cancelled = asyncio.Event()
+        by_queue = any(one.field.name == "queue" for one in comparisons(expression))
+        is_plain = self._lookups is None and (queue_number is _own_number or not by_queue)
+        self._pulled_filter = PulledFilter(expression) if is_plain else None
+        self.plan = ""
+        """What it will look at, in words; known after `prepare`."""
+        self.total_messages = 0
+        self.outcome: Outcome | None = None
+
+    def cancel(self) -> None:
+        """End it, whatever brokers are waited for; the outcome says that it is partial."""
+        self._cancelled.set()
+
+    async def prepare(self) -> None:
+        """Find out what there is to look at; less than all where it is cancelled meanwhile.
+
+        Raises:
+            NetworkError: No name server answers.
+            RemoteError: It answers with an error.
+            CodecError: Its answer cannot be read.
+        """
+        await self._unless_cancelled(self._prepare())
+
+    async def _unless_cancelled(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, which is given up as soon as the search is cancelled."""
+        working, cancelled = asyncio.ensure_future(work), asyncio.ensure_future(self._cancelled.wait())
+        try:
+            await asyncio.wait((working, cancelled), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            cancelled.cancel()
+            working.cancel()
+            await asyncio.gather(working, cancelled, return_exceptions=True)
+
+    async def _prepare(self) -> None:
+        topics = await self._places.topics()
+        for topic in sorted(literal_topics(self._expression) - topics):
+            if self._may_match(topic, None):
+                self._gaps.add(unknown_topic(topic, topics))
+        self._topics = sorted(topic for topic in topics if self._may_match(topic, None))
+        if self._lookups is not None:
+            self.plan = f"lookup of {counted(len(self._lookups), 'key')} in {counted(len(self._topics), 'topic')}"
+            self.total_messages = len(self._lookups)
+            return
+        await self._places.each(self._topics, self._add_parts)
+        self._parts.sort(key=lambda part: part.queue)
+        self.total_messages = sum(part.end - part.first for part in self._parts)
+        queues = counted(len(self._parts), "queue")
+        self.plan = f"scan of {queues} in {counted(len(self._topics), 'topic')}, {counted(self.total_messages, 'message')}"
+
+    async def steps(self) -> AsyncGenerator[Step, None]:
+        """Carry the search out; `outcome` is known afterwards."""
+        is_finished = False
+        pulls = ParallelPulls(
+            self._pulled,
+            self._parts,
+            self._places.addresses,
+            self._gaps,
+            pauses_s=self._retry_pauses_s,
+            cancelled=self._cancelled,
+        )
+        try:
+            async with aclosing(pulls.batches() if self._lookups is None else self._looked_up(self._lookups)) as batches:
+                async for answers in batches:
+                    hits: list[Hit] = []
+                    try:
+                        hits.extend(self._hits(answers))
+                    except UsageError as error:  # a regular expression that does not end: what was found until then stands
+                        self._gaps.add(error.message)
+                        self._is_given_up = True
+                    if answers:
+                        pulls.taken(any_hits=bool(hits))
+                    yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
+                    if self._is_over():
+                        break
+            is_finished = True
+        finally:
+            if not is_finished:
+                self._cancelled.set()
+            self._end()
+
+    def _is_over(self) -> bool:
+        is_enough = self._limit is not None and self._found >= self._limit
+        return self._cancelled.is_set() or self._is_given_up or is_enough
+
+    def _end(self) -> None:
+        reasons = self._gaps.reasons()
+        if self._limit is not None and self._found >= self._limit:
+            reasons.insert(0, limit_reason(self._limit))
+        elif self._cancelled.is_set():
+            reasons.insert(0, "it was cancelled")
+        if self._undecoded:
+            reasons.append(undecoded_reason(self._undecoded))
+        self.outcome = Outcome(self._scanned, self._found, tuple(reasons))
+
+    def _hits(self, answers: Answers) -> Iterator[Hit]:
+        found = list(chain.from_iterable(records for _broker, records in answers))
+        ends = list(accumulate(len(records) for _broker, records in answers))
+        opened = range(len(found)) if self._pulled_filter is None else self._pulled_filter.open_rows(found)
+        self._scanned += len(found) - len(opened)
+        for row in opened:
+            broker, record = answers[bisect_right(ends, row)][0], found[row]
+            self._scanned += 1
+            try:
+                message = decode_record(record)
+            except RecordError as error:
+                self._gaps.add(f"a message could not be read: {error.message}")
+                continue
+            # Not by its store host: a broker that moved, or a slave in its master's place, has messages of another address.
+            number = self._queue_number(broker, message.queue_id)
+            facts = MessageFacts(message if number == message.queue_id else replace(message, queue_id=number))
+            is_match = matches(self._expression, facts)
+            self._undecoded += bool(facts.body_fault)
+            if is_match:
+                self._found += 1
+                yield Hit(message, record, broker)
+                if self._is_over():
+                    return
+
+    # ---- queues --------------------------------------------------------------------------------------------------------
+
+    def _may_match(self, topic: str, queue_id: int | None) -> bool:
+        def known(comparison: Comparison) -> bool | None:
+            if comparison.field.name == "queue":
+                return None if queue_id is None else compare(comparison, (queue_id,))
+            return topic_verdict(comparison, topic)
+
+        return verdict(self._expression, known) is not False
+
+    async def _add_parts(self, topic: str) -> None:
+        stored = interval_of(self._expression, "stored").widened(CLOCK_MARGIN_MS)
+        offsets = interval_of(self._expression, "offset")
+
+        def may_match(broker: str, queue_id: int) -> bool:
+            return self._may_match(topic, self._queue_number(broker, queue_id))
+
+        self._parts += await self._places.parts_of(topic, may_match, stored, offsets)
+
+    async def _pulled(self, part: QueuePart, offset: int) -> tuple[list[bytes], int]:
+        """Records of a part from an offset on, and the offset to go on at."""
+        count = min(PULL_MESSAGES, part.end - offset)
+        body, following = await self._admin.pull_records(part.address, part.queue, offset, count)
+        records = list(split_records(body))
+        first = _queue_offset_of(records[0]) if records else following
+        if first > offset:
+            await self._tell_expired(part, offset, first)
+        return records, following
+
+    async def _tell_expired(self, part: QueuePart, offset: int, first: int) -> None:
+        """Offsets without a message are none of ours (an aborted transaction) unless the queue begins behind them by now."""
+        gone = min(await self._admin.min_offset_of(part.address, part.queue), first, part.end) - offset
+        if gone > 0:
+            self._gaps.add(f"{part.name}: {counted(gone, 'message')} from offset {offset:,} on expired during the search")
+
+    # ---- lookups -------------------------------------------------------------------------------------------------------
+
+    async def _looked_up(self, lookups: frozenset[Lookup]) -> AsyncGenerator[Answers, None]:
+        """Names of brokers with a record each, in the order in which they were stored: a message before its retries."""
+        found: dict[str, tuple[str, bytes]] = {}
+        await self._unless_cancelled(self._find(lookups, found))
+        for broker, record in sorted(found.values(), key=lambda one: decode_record(one[1]).store_timestamp_ms):
+            yield [(broker, [record])]
+
+    async def _find(self, lookups: frozenset[Lookup], found: dict[str, tuple[str, bytes]]) -> None:
+        for lookup in sorted(lookups):
+            if lookup.field == "id" and await self._by_id(lookup.text, found):
+                continue
+            await self._places.each(self._topics, partial(self._by_key, lookup, found))
+
+    async def _by_id(self, message_id: str, found: dict[str, tuple[str, bytes]]) -> bool:
+        """Whether the broker that an id names has it; if not, the id may be that of a client.
+
+        Only brokers of the cluster are asked: an id of a client may look as if it named any address.
+        """
+        try:
+            host, _offset = parse_offset_message_id(message_id)
+        except CodecError:
+            return False
+        if str(host) not in self._places.registered:
+            if 0 < host.port <= _PORT_MAX:
+                self._gaps.add(f"id {message_id} may name the broker at {host}, which is not registered at the name server now")
+            return False
+        try:
+            record = await self._admin.record_by_offset_id(message_id)
+            message = decode_record(record)
+        except (NetworkError, RemoteError, CodecError) as error:
+            if error.context.get("code") == ResponseCode.SYSTEM_ERROR:
+                # So a broker says that it has no message there.
+                return False
+            self._gaps.add(f"id {message_id} could not be looked for on the broker at {host}: {error.message}")
+            return False
+        found[offset_message_id(message.store_host, message.physical_offset)] = self._places.registered[str(host)], record
+        return True
+
+    async def _by_key(self, lookup: Lookup, found: dict[str, tuple[str, bytes]], topic: str) -> None:
+        route = await self._places.route(topic)
+        addresses = {name: address for name in sorted(route.brokers) if (address := route.address_of(name)) is not None}
+        await self._places.on_each_broker(
+            topic, addresses, lambda name, address: self._by_key_at(name, address, topic, lookup, found)
+        )
+
+    async def _by_key_at(
+        self, broker: str, address: str, topic: str, lookup: Lookup, found: dict[str, tuple[str, bytes]]
+    ) -> None:
+        until_ms = _LATEST_MS
+        for _ in range(KEY_PAGES_MAX):
+            body = await self._admin.records_by_key(address, topic, lookup.text, count=KEY_ANSWER_MESSAGES, until_ms=until_ms)
+            messages = [(decode_record(record), record) for record in split_records(body)]
+            ids = {
+                offset_message_id(message.store_host, message.physical_offset): (broker, record) for message, record in messages
+            }
+            if ids.keys() <= found.keys():
+                if len(messages) >= (UNIQUE_ANSWER_MESSAGES if lookup.field == "id" else KEY_ANSWER_MESSAGES):
+                    self._gaps.add(f"{address} names only {len(messages)} messages of {topic} with {lookup.text} in one second")
+                break
+            found.update(ids)
+            until_ms = min(message.store_timestamp_ms for message, _ in messages) + _OVERLAP_MS
+
+
+def _queue_offset_of(record: bytes) -> int:
+    return int.from_bytes(record[QUEUE_OFFSET_POSITION:PHYSICAL_OFFSET_POSITION], "big", signed=True)
+
+
+def split_records(body: bytes | memoryview) -> Iterator[bytes]:
+    """Records of an answer, one behind the other.
+
+    Raises:
+        RecordError: They do not add up.
+    """
+    data, position, end, size_at = bytes(body), 0, len(body), SIZE.unpack_from
+    while position < end:
+        (size,) = size_at(data, position) if position + SIZE.size <= end else (0,)
+        if size <= 0 or position + size > end:
+            raise RecordError(f"an answer of {end:,} bytes holds no whole record at {position:,}")
+        yield data[position : position + size]
+        position += size

@@ -1,0 +1,166 @@
+"""Which parts of which queues a search of a cluster has to read, and what of a topic it cannot reach.
+
+Nothing is passed over in silence: a broker without an address, without a master or without a permission, a queue that may not
+be read, a topic that a filter names and nobody knows; each is told to `Gaps`.
+
+Source: spec remoting §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (offsets by time).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from broker_core.client.admin import AdminClient
+from broker_core.client.route import MASTER_ID, PERMISSION_READ, Route
+from broker_core.cluster.time_bounds import queue_first_from
+from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
+from broker_core.tools.search.gaps import Gaps
+from broker_core.tools.search.parallel_pulls import QueuePart
+
+TOPICS_AT_ONCE = 8
+"""Topics that are asked about side by side."""
+
+
+class ClusterParts:
+    """Finds out where topics are. On one event loop.
+
+    Args:
+        admin: A started client.
+        gaps: Told what cannot be reached.
+        known_topics: Topic → brokers that are known to have it from before, also where the name server forgot them.
+    """
+
+    def __init__(self, admin: AdminClient, gaps: Gaps, known_topics: Mapping[str, Collection[str]]) -> None:
+        self._admin = admin
+        self._gaps = gaps
+        self._known = known_topics
+        self._lost: dict[str, str] = {}
+        """Address → why it is asked no more."""
+        self.registered: dict[str, str] = {}
+        """Address → name of all brokers that the name server knows; after `topics`."""
+
+    async def topics(self) -> set[str]:
+        """Names of all topics.
+
+        Raises:
+            NetworkError: No name server answers.
+            RemoteError: It answers with an error.
+            CodecError: Its answer cannot be read.
+        """
+        brokers = await self._admin.registered_brokers()
+        self.registered = {address: name for name, addresses in brokers.items() for address in addresses.values()}
+        if not self.registered:
+            self._gaps.add("no broker is registered at the name server now")
+        return {*await self._admin.topics(), *self._known}
+
+    async def each(self, topics: Iterable[str], work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+        """Do something for every topic, a few at a time; what fails for one is a gap."""
+        turn = asyncio.Semaphore(TOPICS_AT_ONCE)
+
+        async def one(topic: str) -> None:
+            async with turn:
+                try:
+                    await work(topic)
+                except (NetworkError, RemoteError, CodecError) as error:
+                    self._gaps.add(f"topic {topic} could not be searched: {error.message}")
+
+        async with asyncio.TaskGroup() as group:
+            for topic in topics:
+                group.create_task(one(topic))
+
+    async def route(self, topic: str) -> Route:
+        """Route of a topic; brokers that should be on it and are not are gaps. Raises as `topics`."""
+        route = await self._admin.readable_route(topic)
+        for name in sorted(set(self._known.get(topic, ())) - route.brokers.keys()):
+            self._gaps.add(f"broker {name}, which has topic {topic}, is not registered at the name server now")
+        for data in route.queues:
+            addresses = route.brokers.get(data.broker_name)
+            if not addresses:
+                self._gaps.add(f"broker {data.broker_name}, which has topic {topic}, has no address at the name server now")
+            elif MASTER_ID not in addresses:
+                self._gaps.add(f"broker {data.broker_name} has no master now: its slave was read, which may lack the newest")
+        return route
+
+    async def addresses(self) -> dict[str, str]:
+        """Broker name → where it is now, its master where there is one; nothing while no name server answers.
+
+        A slave in its place has the same messages at the same offsets; what it lacks is told as missing at its end.
+        """
+        with contextlib.suppress(NetworkError, RemoteError, CodecError):
+            brokers = await self._admin.registered_brokers()
+            return {name: addresses[min(addresses)] for name, addresses in brokers.items() if addresses}
+        return {}
+
+    async def on_each_broker(
+        self, topic: str, addresses: Mapping[str, str], ask: Callable[[str, str], Awaitable[None]]
+    ) -> None:
+        """Ask brokers for something; one that fails is a gap, and one that is lost is not asked again for other topics.
+
+        Args:
+            topic: What is asked about.
+            addresses: Broker name → address.
+            ask: Called with each name and address.
+        """
+        for name, address in addresses.items():
+            if address in self._lost:
+                self._gaps.add(f"topic {topic} on broker {name} could not be searched: {self._lost[address]}")
+                continue
+            try:
+                await ask(name, address)
+            except (NetworkError, RemoteError, CodecError) as error:
+                if isinstance(error, NetworkError):
+                    self._lost[address] = error.message
+                self._gaps.add(f"topic {topic} on broker {name} could not be searched: {error.message}")
+
+    async def parts_of(
+        self, topic: str, may_match: Callable[[str, int], bool], stored: Interval, offsets: Interval
+    ) -> list[QueuePart]:
+        """What is to be read of a topic.
+
+        Args:
+            topic: Its name.
+            may_match: Whether a queue, by its broker's name and its id there, may hold a match.
+            stored: Store times of matches, in ms since the epoch.
+            offsets: Queue offsets of matches.
+        """
+        route = await self.route(topic)
+        readable: dict[str, int] = {}
+        for data in route.queues:
+            if data.permission & PERMISSION_READ:
+                readable[data.broker_name] = data.read_queues
+            elif route.brokers.get(data.broker_name):
+                self._gaps.add(f"broker {data.broker_name} lets nobody read topic {topic}")
+        found: list[QueuePart] = []
+
+        async def ask(name: str, address: str) -> None:
+            told = await self._admin.topic_stats_of(address, topic)
+            listed = {queue.queue_id for queue in told}
+            told |= await self._admin.unlisted_queues_of(address, name, topic, readable[name], listed)
+            for queue, held in sorted(told.items()):
+                first, end = max(held.min_offset, offsets.low, 0), min(held.max_offset, max(offsets.high, -1) + 1)
+                is_older = 0 < held.last_update_ms < stored.low
+                if first >= end or is_older or not may_match(name, queue.queue_id):
+                    continue
+                part = QueuePart(queue, address, first, end)
+                if queue.queue_id >= readable[name]:
+                    self._gaps.add(f"{part.name} is behind the {readable[name]:,} that may be read; it was not searched")
+                elif (part := await self._within(part, stored)).first < part.end:
+                    found.append(part)
+
+        addresses = {name: address for name in sorted(readable) if (address := route.address_of(name)) is not None}
+        await self.on_each_broker(topic, addresses, ask)
+        return found
+
+    async def _within(self, part: QueuePart, stored: Interval) -> QueuePart:
+        """What of a part was stored within times; nothing was where it does not begin before its end."""
+        first, end = part.first, part.end
+        if stored.low > LOWEST:
+            first = await queue_first_from(self._admin, part.address, part.queue, stored.low, first=first, end=end)
+        if stored.high < HIGHEST:
+            end = await queue_first_from(self._admin, part.address, part.queue, stored.high + 1, first=first, end=end)
+        return replace(part, first=first, end=end)

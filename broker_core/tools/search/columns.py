@@ -1,0 +1,271 @@
+"""A filter on many records at once: first by the columns of their heads, then by the bytes that a match must have.
+
+Every comparison is told of each record as far as can be: it surely holds, it surely does not, or the record must be decoded
+to know. `and`, `or` and `not` carry that on, and only what stays open is decoded and given to `broker_core.tools.search.facts`.
+
+    heads   queue, offset, position, times, sizes, reconsume; topic and state, once for each topic in the window
+    bytes   text that must be in the record, or in the body, for the comparison to hold
+"""
+
+from __future__ import annotations
+
+import mmap
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from broker_core.engine.store.layout import Bools, Bytes, Int64s, RecordHeads
+from broker_core.engine.store.record_columns import topic_groups
+from broker_core.protocol.message.sys_flag import COMPRESSED
+from broker_core.tools.search.expression import And, Comparison, Expression, Not, Operator, Or
+from broker_core.tools.search.facts import ORDERS, compare
+from broker_core.tools.search.fields import group_of_topic, state_of_topic
+from broker_core.tools.search.needles import needles_of
+
+_WHOLE_SEARCH_SHARE = 0.25
+"""With at least this share of the window's bytes still open, the window is searched as a whole, else record by record."""
+
+_COLUMNS: dict[str, Callable[[RecordHeads], npt.NDArray[Any]]] = {
+    "queue": lambda heads: heads.queue_id,
+    "offset": lambda heads: heads.queue_offset,
+    "position": lambda heads: heads.physical_offset,
+    "size": lambda heads: heads.size,
+    "body_bytes": lambda heads: heads.body_bytes,
+    "born": lambda heads: heads.born_ms,
+    "stored": lambda heads: heads.store_ms,
+    "reconsume": lambda heads: heads.reconsume,
+}
+_INT64_MAX = (1 << 63) - 1
+
+
+class Verdicts(NamedTuple):
+    """What is known of each record.
+
+    Attributes:
+        sure: The filter holds.
+        possible: It holds or may hold; True wherever ``sure`` is.
+    """
+
+    sure: Bools
+    possible: Bools
+
+
+@dataclass(slots=True)
+class TopicVerdicts:
+    """Comparisons that the topic decides, worked out once for each topic. Lives as long as a search."""
+
+    known: dict[tuple[Comparison, bytes], bool | None] = field(default_factory=dict)
+
+    def of(self, comparison: Comparison, topic: bytes) -> bool | None:
+        """Whether a comparison holds for all messages of a topic; None where that depends."""
+        key = comparison, topic
+        if key not in self.known:
+            self.known[key] = topic_verdict(comparison, topic.decode("utf-8", "replace"))
+        return self.known[key]
+
+
+def topic_verdict(comparison: Comparison, topic: str) -> bool | None:
+    """Whether a comparison holds for all messages of a topic; None where that depends on the message."""
+    match comparison.field.name:
+        case "topic":
+            return compare(comparison, (topic,))
+        case "state":
+            return compare(comparison, (state_of_topic(topic),))
+        case "group":
+            group = group_of_topic(topic)
+            return compare(comparison, (group,)) if group else None
+    return None
+
+
+class WindowFilter:
+    """A filter on the records of one window.
+
+    Args:
+        buffer: The log file.
+        data: The same as an array.
+        heads: Records of the window, ascending.
+        topics: Shared by all windows of a search.
+    """
+
+    def __init__(self, buffer: mmap.mmap | bytes, data: Bytes, heads: RecordHeads, topics: TopicVerdicts) -> None:
+        self._buffer = buffer
+        self._data = data
+        self._heads = heads
+        self._topics = topics
+        self._by_topic: list[tuple[bytes, Bools]] | None = None
+        self._is_plain: Bools | None = None
+        self._look_at_bytes = False
+
+    def verdicts(self, expression: Expression) -> Verdicts:
+        """What heads and bytes say of each record."""
+        by_heads = self.by_heads(expression)
+        open_rows = by_heads.possible & ~by_heads.sure
+        if not open_rows.any():
+            return by_heads
+        self._look_at_bytes = True
+        by_bytes = self._of(expression, open_rows)
+        sure = by_heads.sure | (by_bytes.sure & open_rows)
+        return Verdicts(sure, sure | (by_bytes.possible & open_rows))
+
+    def by_heads(self, expression: Expression) -> Verdicts:
+        """What the heads alone say of each record."""
+        self._look_at_bytes = False
+        return self._of(expression, np.ones(len(self._heads), dtype=np.bool_))
+
+    # ---- logic ---------------------------------------------------------------------------------------------------------
+
+    def _of(self, expression: Expression, rows: Bools) -> Verdicts:
+        """Verdicts that are right in ``rows``; what is elsewhere does not count."""
+        match expression:
+            case Comparison():
+                return self._comparison(expression, rows)
+            case Not(item):
+                sure, possible = self._of(item, rows)
+                return Verdicts(~possible, ~sure)
+            case And(items):
+                sure, possible = rows.copy(), rows.copy()
+                for item in items:
+                    if not possible.any():
+                        break
+                    found = self._of(item, possible)
+                    sure &= found.sure
+                    possible &= found.possible
+                return Verdicts(sure & possible, possible)
+            case Or(items):
+                sure, possible = np.zeros_like(rows), np.zeros_like(rows)
+                for item in items:
+                    left = rows & ~sure
+                    if not left.any():
+                        break
+                    found = self._of(item, left)
+                    sure |= found.sure & left
+                    possible |= found.possible & left
+                return Verdicts(sure, possible | sure)
+
+    def _comparison(self, comparison: Comparison, rows: Bools) -> Verdicts:
+        name = comparison.field.name
+        if name in _COLUMNS:
+            return self._column(comparison, _COLUMNS[name](self._heads))
+        if name in ("topic", "state", "group"):
+            verdicts = self._topic(comparison)
+            if name != "group":
+                return verdicts
+            # What the topic does not decide, the bytes may.
+            return self._narrowed(comparison, verdicts, rows)
+        return self._narrowed(comparison, self._unknown(), rows)
+
+    def _unknown(self) -> Verdicts:
+        count = len(self._heads)
+        return Verdicts(np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.bool_))
+
+    # ---- heads ---------------------------------------------------------------------------------------------------------
+
+    def _column(self, comparison: Comparison, column: npt.NDArray[Any]) -> Verdicts:
+        holds = _holds(comparison, column)
+        if comparison.field.name != "body_bytes":
+            return Verdicts(holds, holds)
+        plain = self._plain()
+        return Verdicts(holds & plain, holds | ~plain)
+
+    def _plain(self) -> Bools:
+        """Rows whose body is not compressed."""
+        if self._is_plain is None:
+            self._is_plain = (self._heads.sys_flag & COMPRESSED) == 0
+        return self._is_plain
+
+    def _topic(self, comparison: Comparison) -> Verdicts:
+        if self._by_topic is None:
+            self._by_topic = list(topic_groups(self._data, self._heads))
+        sure, possible = np.zeros(len(self._heads), dtype=np.bool_), np.zeros(len(self._heads), dtype=np.bool_)
+        for topic, rows in self._by_topic:
+            verdict = self._topics.of(comparison, topic)
+            if verdict is not False:
+                possible |= rows
+            if verdict:
+                sure |= rows
+        return Verdicts(sure, possible)
+
+    # ---- bytes ---------------------------------------------------------------------------------------------------------
+
+    def _narrowed(self, comparison: Comparison, verdicts: Verdicts, rows: Bools) -> Verdicts:
+        """Verdicts of a comparison that the heads leave open, with a look at the bytes where that is wanted and helps."""
+        needles = needles_of(comparison) if self._look_at_bytes else None
+        if needles is None:
+            return verdicts
+        open_rows = rows & verdicts.possible & ~verdicts.sure
+        if needles.in_body:
+            open_rows &= self._plain()
+        if not open_rows.any():
+            return verdicts
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for needle in needles.any_of:
+            found |= self._with_bytes(needle, open_rows & ~found, in_body=needles.in_body)
+        if needles.positions:
+            found |= np.isin(self._heads.physical_offset, np.array(needles.positions, dtype=np.int64))
+        sure, possible = verdicts.sure.copy(), verdicts.possible.copy()
+        if needles.is_opposite:
+            sure[open_rows & ~found] = True
+            if needles.is_exact:
+                possible[open_rows & found] = False
+        else:
+            possible[open_rows & ~found] = False
+            if needles.is_exact:
+                sure[open_rows & found] = True
+        return Verdicts(sure, possible)
+
+    def _with_bytes(self, needle: bytes, rows: Bools, *, in_body: bool) -> Bools:
+        """Which of some rows hold given bytes, in the body or anywhere in the record."""
+        heads = self._heads
+        starts = heads.body_position if in_body else heads.position
+        ends = starts + (heads.body_bytes if in_body else heads.size)
+        found = np.zeros(len(rows), dtype=np.bool_)
+        if not needle:
+            return rows.copy()
+        picked = np.flatnonzero(rows)
+        if not len(picked):
+            return found
+        window_bytes = int(ends[picked[-1]] - starts[picked[0]])
+        if int(heads.size[picked].sum(dtype=np.int64)) < window_bytes * _WHOLE_SEARCH_SHARE:
+            find = self._buffer.find
+            for row, start, end in zip(picked.tolist(), starts[picked].tolist(), ends[picked].tolist(), strict=True):
+                found[row] = find(needle, start, end) >= 0
+            return found
+        return self._search_window(needle, picked, starts[picked], ends[picked], found)
+
+    def _search_window(self, needle: bytes, rows: Int64s, starts: Int64s, ends: Int64s, found: Bools) -> Bools:
+        """As `_with_bytes`, by one search over all; after a hit it goes on in the next row."""
+        find, length = self._buffer.find, len(needle)
+        at, last = int(starts[0]), int(ends[-1])
+        hit = find(needle, at, last)
+        if hit < 0:
+            return found
+        row_starts, row_ends = starts.tolist(), ends.tolist()
+        hits = []
+        while hit >= 0:
+            index = bisect_right(row_starts, hit) - 1
+            if hit + length <= row_ends[index]:
+                hits.append(index)
+            if index + 1 == len(row_starts):
+                break
+            hit = find(needle, row_starts[index + 1], last)
+        found[rows[hits]] = True
+        return found
+
+
+def _holds(comparison: Comparison, column: npt.NDArray[Any]) -> Bools:
+    """An exact comparison of a column of whole numbers."""
+    literals = [value for value in comparison.values if isinstance(value, int) and abs(value) <= _INT64_MAX]
+    beyond = [value for value in comparison.values if isinstance(value, int) and abs(value) > _INT64_MAX]
+    match comparison.operator:
+        case Operator.EQUAL | Operator.IN:
+            return np.isin(column, np.array(literals, dtype=np.int64))
+        case Operator.NOT_EQUAL:
+            return np.isin(column, np.array(literals, dtype=np.int64), invert=True)
+        case operator:
+            if beyond:
+                return np.full(len(column), bool(ORDERS[operator](0, beyond[0])))
+            return np.asarray(ORDERS[operator](column, np.int64(literals[0])), dtype=np.bool_)

@@ -1,0 +1,275 @@
+"""Found messages as files: JSON Lines, CSV (RFC 4180) and Parquet, and back to rows.
+
+A file is written beside its place and gets its name when it is whole. All three hold the same values under the same names
+(`row_names.NAMES`), bodies in Base64 but for Parquet, so each can be read back without loss.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, TextIO
+
+from broker_core.errors import CodecError, UsageError
+from broker_core.tools.search.row_names import MASKED, NAMES, Row
+
+FORMATS = ("jsonl", "csv", "parquet")
+
+_PARTIAL_SUFFIX = ".part"
+_PARQUET_ROWS = 4_096
+_PARQUET_BYTES = 16 * 1024 * 1024
+"""A row group is written when it holds so many rows or so many bytes of bodies."""
+_READ_ROWS = 512
+_TEXT_COLUMNS = frozenset(("topic", "bornHost", "storeHost", "bodySha256", "offsetMsgId", MASKED))
+_NUMBERS = frozenset(NAMES) - _TEXT_COLUMNS - {"properties", "body"}
+
+_NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+WriteRow = Callable[[Row], None]
+
+
+class _Parquet(Protocol):
+    """What is used of pyarrow's writer, which has no types."""
+
+    def write_table(self, table: object) -> None: ...
+    def close(self) -> None: ...
+
+
+@contextmanager
+def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iterator[WriteRow]:
+    """A function that writes rows to a file, or to standard output without one.
+
+    Args:
+        path: Of the file.
+        form: One of `FORMATS`.
+        names: Of the values that each row has.
+
+    Raises:
+        UsageError: The file cannot be made, or Parquet has no file to go to.
+    """
+    if path is None:
+        if form == "parquet":
+            raise UsageError("Parquet is no text: name a file with --out")
+        yield _text_writer(form, sys.stdout, names)
+        sys.stdout.flush()
+        return
+    with _written_beside(path) as beside:
+        if form == "parquet":
+            with _ParquetFile(beside, names) as file:
+                yield file.write
+            _sync(beside)
+        else:
+            with beside.open("w", encoding="utf-8", newline="") as text:
+                yield _text_writer(form, text, names)
+                text.flush()
+                os.fsync(text.fileno())
+
+
+@contextmanager
+def _written_beside(path: Path) -> Iterator[Path]:
+    """A path beside another that takes its place at the end, and goes after an error."""
+    beside = path.with_name(path.name + _PARTIAL_SUFFIX)
+    try:
+        beside.open("wb").close()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}. Choose another file") from error
+    try:
+        yield beside
+        beside.replace(path)
+        _sync(path.absolute().parent)
+    except BaseException as error:
+        written = beside.stat().st_size if beside.exists() else 0
+        beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise UsageError(
+                f"{path} was not written: {os.strerror(error.errno)}, after {written:,} bytes; nothing of it is left. "
+                "Make room, or choose a file on another disk"
+            ) from error
+        raise
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _text_writer(form: str, file: TextIO, names: Sequence[str]) -> WriteRow:
+    if form == "jsonl":
+        return lambda row: _write_line(file, row)
+    writer = csv.writer(file)
+    writer.writerow(names)
+    return lambda row: writer.writerow([_cell(value) for value in row.values()])
+
+
+def _write_line(file: TextIO, row: Row) -> None:
+    file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _cell(value: Any) -> Any:  # noqa: ANN401  as csv takes it
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else value
+
+
+class _ParquetFile:
+    """Rows as a Parquet file; bodies are bytes in it, properties a map."""
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        import pyarrow as pa  # noqa: PLC0415  takes its time; only for this format
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        self._arrow = pa
+        kinds = {"properties": pa.map_(pa.string(), pa.string()), "body": pa.binary()}
+        kinds |= dict.fromkeys(_TEXT_COLUMNS, pa.string())
+        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
+        self._file: _Parquet = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: list[Row] = []
+        self._bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        if kind is None:
+            self._flush()
+        self._file.close()
+
+    def write(self, row: Row) -> None:
+        """Add a row; groups of them are written together."""
+        body = base64.b64decode(row["body"])
+        self._rows.append({**row, "body": body, "properties": list(row["properties"].items())})
+        self._bytes += len(body)
+        if len(self._rows) >= _PARQUET_ROWS or self._bytes >= _PARQUET_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._file.write_table(self._arrow.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._bytes = [], 0
+
+
+# ---- and back ----------------------------------------------------------------------------------------------------------
+
+
+def format_of(path: Path) -> str:
+    """Format of a file by its name.
+
+    Raises:
+        UsageError: The name ends otherwise.
+    """
+    form = path.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        names = ", ".join(f".{name}" for name in FORMATS)
+        raise UsageError(f"{path.name} does not say what it is: files end in {names}")
+    return form
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Rows of an exported file with their numbers from 1; values as they were given to `exported`.
+
+    Raises:
+        UsageError: The file cannot be read, or is of no known format.
+        CodecError: A row is none; the text names its number.
+    """
+    read = {"jsonl": _read_lines, "csv": _read_csv, "parquet": _read_parquet}[format_of(path)]
+    try:
+        yield from enumerate(read(path), 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise CodecError(f"{path} is no UTF-8 text: byte {error.start:,} of a block is wrong") from error
+
+
+def _read_lines(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise CodecError(f"line {number:,} of {path.name} is no JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise CodecError(f"line {number:,} of {path.name} is no JSON object")
+            yield row
+
+
+def _read_csv(path: Path) -> Iterator[Row]:
+    csv.field_size_limit(sys.maxsize)  # bodies are longer than the 128 KiB that the library takes for a cell
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        while True:
+            try:
+                row = next(reader, None)
+                if row is None:
+                    return
+                yield _typed(row, f"line {reader.line_num:,} of {path.name}")
+            except csv.Error as error:
+                raise CodecError(f"{path.name} is no CSV behind line {reader.line_num:,}: {error}") from error
+
+
+def _typed(row: dict[str, Any], where: str) -> Row:
+    if None in row or None in row.values():
+        raise CodecError(f"{where} has not as many cells as the first line has names")
+    try:
+        return {name: _value(name, text) for name, text in row.items()}
+    except ValueError as error:
+        raise CodecError(f"{where} cannot be read: {error}") from error
+
+
+def _value(name: str, text: str) -> Any:  # noqa: ANN401  a row holds anything
+    if name == "properties":
+        return json.loads(text) if text else {}
+    if name in _NUMBERS:
+        return int(text) if text else None
+    return None if name == "bodySha256" and not text else text
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa  # noqa: PLC0415  as above
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_READ_ROWS):
+                for row in batch.to_pylist():
+                    yield _from_parquet(row)
+    except pa.ArrowInvalid as error:
+        raise CodecError(f"{path.name} is no Parquet file, or is damaged: {error}") from error
+
+
+def _from_parquet(row: Row) -> Row:
+    body = row.get("body")
+    if isinstance(body, bytes):
+        row["body"] = base64.b64encode(body).decode()
+    if isinstance(row.get("properties"), list):
+        row["properties"] = dict(row["properties"])
+    return row
+
+
+def body_bytes(row: Row, where: str) -> bytes:
+    """Body of a row: ``body`` in Base64, or where a row was made by hand ``bodyText``.
+
+    Raises:
+        CodecError: It is missing, or no Base64.
+    """
+    text = row.get("body")
+    plain = row.get("bodyText")
+    if not text and isinstance(plain, str):
+        return plain.encode("utf-8", "surrogatepass")
+    if not isinstance(text, str):
+        raise CodecError(f"{where} has no body")
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise CodecError(f"the body of {where} is no Base64: {error}") from error

@@ -1,0 +1,155 @@
+"""The filter as a tree of values, and three-valued logic over it. Knows neither text nor messages.
+
+A filter is a `Comparison`, or a `Not`, `And` or `Or` of filters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker_core.tools.search.patterns import SearchPattern
+
+
+class Kind(Enum):
+    """What the values of a field are."""
+
+    TEXT = "text"
+    INTEGER = "a whole number"
+    SIZE = "a size"
+    TIME = "a time"
+    STATE = "a state"
+    PROPERTY = "text or a number"
+    BODY = "the body's text"
+    JSON = "a value in the body's JSON"
+
+
+class Operator(Enum):
+    """How a field is compared."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+    MATCHES = "~"
+    CONTAINS = "contains"
+    IN = "in"
+
+
+Scalar = str | int | float | bool | None
+"""A literal. Times are milliseconds since the epoch, sizes are bytes."""
+
+
+class AnyItem(Enum):
+    """``[*]`` in a JSON path."""
+
+    STEP = "*"
+
+
+ANY_ITEM = AnyItem.STEP
+
+PathStep = str | int | AnyItem
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What is compared.
+
+    Attributes:
+        name: As in the language: ``topic``, ``prop``, ``body``, …
+        kind: What its values are.
+        prop: Name of the property, for ``prop``.
+        path: Where in the body's JSON; not empty for `Kind.JSON` alone.
+    """
+
+    name: str
+    kind: Kind
+    prop: str = ""
+    path: tuple[PathStep, ...] = ()
+
+    @property
+    def is_body(self) -> bool:
+        """Whether the body must be looked at."""
+        return self.kind in (Kind.BODY, Kind.JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One field against one literal, or against several for `Operator.IN`."""
+
+    field: Field
+    operator: Operator
+    values: tuple[Scalar, ...]
+    pattern: SearchPattern | None = None
+    """The compiled regular expression of `Operator.MATCHES`."""
+    position: int = dataclasses.field(default=0, compare=False)
+    """Of the first character in the text of the filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite."""
+
+    item: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of at least two."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of at least two."""
+
+    items: tuple[Expression, ...]
+
+
+Expression = Comparison | Not | And | Or
+
+
+def comparisons(expression: Expression) -> Iterator[Comparison]:
+    """All comparisons, from left to right."""
+    match expression:
+        case Comparison():
+            yield expression
+        case Not(item):
+            yield from comparisons(item)
+        case And(items) | Or(items):
+            for item in items:
+                yield from comparisons(item)
+
+
+def verdict(expression: Expression, known: Callable[[Comparison], bool | None]) -> bool | None:
+    """What can be said of a filter when some comparisons are not known (None).
+
+    Returns:
+        True or False where the known comparisons decide it, else None.
+    """
+    match expression:
+        case Comparison():
+            return known(expression)
+        case Not(item):
+            found = verdict(item, known)
+            return None if found is None else not found
+        case And(items):
+            return _decided((verdict(item, known) for item in items), by=False)
+        case Or(items):
+            return _decided((verdict(item, known) for item in items), by=True)
+
+
+def _decided(verdicts: Iterator[bool | None], *, by: bool) -> bool | None:
+    unknown = False
+    for found in verdicts:
+        if found is by:
+            return by
+        unknown = unknown or found is None
+    return None if unknown else not by

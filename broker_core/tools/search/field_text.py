@@ -1,0 +1,22 @@
+"""Values of fields as a table shows them: any property, any place in a body's JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from broker_core.tools.search.expression import Field
+from broker_core.tools.search.facts import MessageFacts
+
+TEXT_CHARACTERS_MAX = 1_000
+"""Of one value; more is cut, with an ellipsis."""
+
+
+def field_text(facts: MessageFacts, field: Field) -> str:
+    """All values of a field in one text, separated by commas; empty where there is none."""
+    text = ", ".join(_text(value) for value in facts.values(field))
+    return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
+
+
+def _text(value: Any) -> str:  # noqa: ANN401  what a JSON text holds
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,106 @@
+"""Index files as a search needs them: where a key may be, and which part of the log they know nothing of.
+
+Reads the files from outside, also while a broker adds to them: what was added meanwhile counts as not in the index, and is
+scanned. Whoever asks must look at the record, as two keys may have one hash.
+
+Source: store specification §5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from broker_core.engine.store.index_layout import items_of, key_hash, slots_of
+from broker_core.engine.store.inspection.index_check import IndexFile, load_index
+
+Range = tuple[int, int]
+"""From, up to: physical offsets of records."""
+
+_CHAIN_MAX = 5_000_000
+"""Items in one chain; a longer one than a file has items goes in a circle."""
+
+
+class KeyIndex:
+    """The index of a store as it is now.
+
+    Args:
+        root: Store directory.
+        log_start: Offset of the oldest record.
+        log_end: Where the log ends.
+    """
+
+    def __init__(self, root: Path, log_start: int, log_end: int) -> None:
+        self._files = [file for file in load_index(root) if _is_usable(file)]
+        self.unknown = _gaps(self._files, log_start, log_end)
+        """Parts of the log whose keys are not in the index; each starts with a record."""
+
+    def places(self, topics: Iterable[str], key: str) -> set[int]:
+        """Physical offsets of records that may have a key, or a unique key, in some topics.
+
+        A file with a damaged chain is added to `unknown` as a whole.
+        """
+        hashes = {key_hash(topic, key) for topic in topics}
+        found: set[int] = set()
+        for file in list(self._files):
+            for value in hashes:
+                chain = _chain(file, value)
+                if chain is None:
+                    found.add(self._distrust(file))
+                    break
+                found.update(chain)
+        return found
+
+    def _distrust(self, file: IndexFile) -> int:
+        """Give a file up; returns the place of its last record, which lies behind what is to be scanned instead."""
+        assert file.header is not None
+        self._files.remove(file)
+        self.unknown.append((file.header.begin_offset, file.header.end_offset))
+        return file.header.end_offset
+
+
+def _is_usable(file: IndexFile) -> bool:
+    """Whether the header says what the first and the last item do; one that was damaged may name any part of the log."""
+    header = file.header
+    if header is None or file.slots <= 0 or header.next_item <= 1:
+        return False
+    items = items_of(file.data, file.slots)
+    if header.next_item > len(items):
+        return False
+    first, last = (int(items[item]["physical_offset"]) for item in (1, header.next_item - 1))
+    return (first, last) == (header.begin_offset, header.end_offset)
+
+
+def _gaps(files: list[IndexFile], log_start: int, log_end: int) -> list[Range]:
+    """What lies before, between and behind the files; the record at the end of one may have more keys than went into it."""
+    gaps: list[Range] = []
+    reached = log_start
+    for file in files:
+        header = file.header
+        assert header is not None
+        if header.begin_offset > reached:
+            gaps.append((reached, header.begin_offset))
+        reached = max(reached, header.end_offset)
+    if reached < log_end:
+        gaps.append((reached, log_end))
+    return gaps
+
+
+def _chain(file: IndexFile, value: int) -> list[int] | None:
+    """Physical offsets under a hash; None where the chain is damaged."""
+    items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
+    found: list[int] = []
+    number = int(slots[value % file.slots])
+    newest = len(items)
+    for _ in range(_CHAIN_MAX):
+        if number == 0:
+            return found
+        if not 0 < number < newest:
+            return None
+        item_hash, physical, _seconds, previous = items[number].tolist()
+        if item_hash % file.slots != value % file.slots:
+            return None
+        if item_hash == value:
+            found.append(physical)
+        newest, number = number, previous
+    return None

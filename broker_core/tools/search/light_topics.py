@@ -1,0 +1,43 @@
+"""Light topics in a filter: their messages lie in other topics, and only a property says to which light ones they went.
+
+Source: store specification §14.2 (multi-dispatch).
+"""
+
+from __future__ import annotations
+
+import re
+
+from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
+from broker_core.tools.search.expression import And, Comparison, Expression, Field, Kind, Not, Operator, Or
+from broker_core.tools.search.patterns import SearchPattern
+
+LIGHT_PREFIX = "%LMQ%"
+_DISPATCHED = Field("prop", Kind.PROPERTY, prop=INNER_MULTI_DISPATCH)
+
+
+def told_by_records(expression: Expression) -> Expression:
+    """The same filter with light topics that it names looked for where records name them."""
+    match expression:
+        case Comparison():
+            return _comparison(expression)
+        case Not(item):
+            return Not(told_by_records(item))
+        case And(items):
+            return And(tuple(map(told_by_records, items)))
+        case Or(items):
+            return Or(tuple(map(told_by_records, items)))
+
+
+def _comparison(comparison: Comparison) -> Expression:
+    names = [value for value in comparison.values if isinstance(value, str)]
+    light = [name for name in names if name.startswith(LIGHT_PREFIX)]
+    is_named = comparison.operator in (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN)
+    if comparison.field.name != "topic" or not is_named or not light:
+        return comparison
+    ends = "|".join(map(re.escape, light))
+    pattern = SearchPattern(f"(?:^|,)(?:{ends})(?:,|$)")
+    dispatched = Comparison(_DISPATCHED, Operator.MATCHES, (pattern.pattern,), pattern, comparison.position)
+    if comparison.operator is Operator.NOT_EQUAL:
+        return Not(dispatched)
+    own = tuple(name for name in names if not name.startswith(LIGHT_PREFIX))
+    return Or((Comparison(comparison.field, Operator.IN, own, None, comparison.position), dispatched)) if own else dispatched

@@ -1,0 +1,274 @@
+"""How a store is searched: which parts are looked at, and why not the rest. Said before it begins.
+
+    lookup    ids say where a record lies, keys are in the index files; what the index does not know is scanned
+    queues    topic, queue and state pick consume queues, times parts of them; used where that is little of the store
+    log       all records of a part of the log, by columns
+
+Queues and index are used where they can be trusted: in the store that is open in this process, and in a directory that was
+closed in good order and has the queues of the topics that count. They hold what RocketMQ serves; a record that no queue knows
+is found by a scan of the log. Where they would have been used and are not, the plan says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker_core.counted import counted
+from broker_core.engine.store.inspection.log_reader import LogReader
+from broker_core.engine.store.newer_layouts import check_layout
+from broker_core.engine.store.paths import StorePaths
+from broker_core.errors import ForeignStoreError
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import HostAddress
+from broker_core.tools.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
+from broker_core.tools.search.columns import topic_verdict
+from broker_core.tools.search.expression import Comparison, Expression, verdict
+from broker_core.tools.search.facts import compare
+from broker_core.tools.search.keys import KeyIndex, Range
+from broker_core.tools.search.light_topics import LIGHT_PREFIX
+from broker_core.tools.search.needles import offset_in_id
+from broker_core.tools.search.queues import Queues, QueueSpan
+from broker_core.tools.search.store_times import CLOCK_MARGIN_MS, file_times, narrowed_span, narrowed_to_files
+
+QUEUE_SHARE_MAX = 0.25
+"""With more than this share of a store's messages in the queues that count, the log is read as a whole."""
+LOOKUPS_MAX = 1_000
+QUESTIONS_MAX = 20_000
+"""Keys times topics: each is looked for in every file of the index, 5 to 100 µs together."""
+RECORD_BYTES_GUESSED = 512
+"""Where no queue says how many messages there are."""
+UNSETTLED = "the store is in use, or was not closed in good order"
+ELSEWHERE = "the store has queues of a kind that RocketMQ 5 alone reads"
+NO_QUEUES = "the store has no consume queues"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a search will look at.
+
+    Attributes:
+        places: Physical offsets that the index and ids name, ascending; they lie outside of ``ranges``.
+        spans: Messages of queues.
+        ranges: Parts of the log to be scanned, ascending.
+        steps: The same in words.
+        total_messages: About how many messages that is.
+    """
+
+    steps: tuple[str, ...]
+    total_messages: int
+    places: tuple[int, ...] = ()
+    spans: tuple[QueueSpan, ...] = ()
+    ranges: tuple[Range, ...] = ()
+
+    def __str__(self) -> str:
+        return ", then ".join(self.steps)
+
+
+@dataclass(slots=True)
+class Planner:
+    """Makes the plan for one filter on one store.
+
+    Args:
+        expression: The filter.
+        log: Its log.
+        queues: Its consume queues.
+        log_end: Where the log ends now.
+        doubt: Why queues and index cannot be relied upon; empty where they can.
+    """
+
+    expression: Expression
+    log: LogReader
+    queues: Queues
+    log_end: int
+    doubt: str
+    _spans: list[QueueSpan] = field(init=False)
+    _topics: frozenset[str] = field(init=False)
+    """Those that have queues."""
+    _stored: Interval = field(init=False)
+    """Times that may hold matches; everything where times do not rise along the log."""
+    _file_times: list[tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._spans = self.queues.spans()
+        self._topics = frozenset(span.topic for span in self._spans)
+        self._stored = interval_of(self.expression, "stored").widened(CLOCK_MARGIN_MS)
+        times = file_times(self.log) if self._stored != EVERYTHING else []
+        self._stored, self._file_times = (EVERYTHING, []) if times is None else (self._stored, times)
+        if not self.doubt and not self._topics and self.log_end > self.log.min_offset:
+            self.doubt = NO_QUEUES
+
+    def plan(self) -> Plan:
+        """The cheapest way that finds everything."""
+        lookups = lookups_of(self.expression)
+        if lookups is not None and len(lookups) > LOOKUPS_MAX:
+            lookups = None
+        if lookups is not None:
+            places = [self._place_by_id(lookup) for lookup in lookups]
+            if -1 not in places:
+                return Plan((f"{counted(len(places), 'record')} read by id",), len(places), tuple(sorted(set(places))))
+            looked_up = None if self.doubt else self._lookup_plan(lookups)
+            if looked_up is not None:
+                return looked_up
+        if self.doubt:
+            would_help = lookups is not None or literal_topics(self.expression)
+            return self._log_plan(f"queues and index are left aside: {self.doubt}" if would_help else "")
+        if lost := self._lost_topics():
+            return self._log_plan(f"queues are left aside: topic {lost[0]} has none")
+        spans = self._chosen_spans()
+        return self._log_plan() if spans is None else self._queue_plan(spans)
+
+    # ---- lookups -------------------------------------------------------------------------------------------------------
+
+    def _place_by_id(self, lookup: Lookup) -> int:
+        """Where the record is that has an offset message id; -1 where there is none, or the id is another kind."""
+        place = offset_in_id(lookup.text) if lookup.field == "id" else -1
+        parts = self.log.parts(place) if place >= 0 else None
+        if parts is None or offset_message_id(HostAddress.from_packed(parts.head.store_host), place) != lookup.text:
+            return -1
+        return place
+
+    def _lookup_plan(self, lookups: frozenset[Lookup]) -> Plan | None:
+        """By the index; None where it would be asked for so much that a scan is quicker."""
+        every = self._topics | literal_topics(self.expression) | self.queues.named_topics()
+        topics = [topic for topic in sorted(every) if self._may_match(topic, None)]
+        if len(topics) * len(lookups) > QUESTIONS_MAX:
+            return None
+        index = KeyIndex(self.log.root, self.log.min_offset, self.log_end)
+        places = {self._place_by_id(lookup) for lookup in lookups} - {-1}
+        for lookup in lookups:
+            places |= index.places(topics, lookup.text)
+        start, end = self._log_range()
+        ranges = _merged([(max(low, start), min(high, end)) for low, high in index.unknown])
+        outside = [place for place in sorted(places) if not _is_inside(place, ranges)]
+        steps = [f"index lookup of {counted(len(lookups), 'key')} in {counted(len(topics), 'topic')}"]
+        if ranges:
+            steps.append(f"scan of {_size(ranges)} that the index does not cover")
+        return Plan(tuple(steps), len(outside) + self._messages_in(ranges), tuple(outside), ranges=tuple(ranges))
+
+    # ---- queues --------------------------------------------------------------------------------------------------------
+
+    def _lost_topics(self) -> list[str]:
+        """Topics that the filter names and that have no queue.
+
+        The records of one that was deleted may be left in the log, and those of one whose directory was lost are.
+        """
+        return sorted(literal_topics(self.expression) - self._topics)
+
+    def _chosen_spans(self) -> list[QueueSpan] | None:
+        """What to read of which queues; None where the log is the better way."""
+        may_match = {topic: self._may_match(topic, None) for topic in self._topics}
+        chosen = [span for span in self._spans if may_match[span.topic] and self._may_match(span.topic, span.queue_id)]
+        if len(chosen) == len(self._spans):
+            return None
+        if self._stored != EVERYTHING:
+            chosen = [narrowed_span(self.log, self.queues, span, self._stored) for span in chosen]
+        offsets = interval_of(self.expression, "offset")
+        chosen = [
+            span._replace(first=max(span.first, offsets.low), end=min(span.end, max(offsets.high, -1) + 1)) for span in chosen
+        ]
+        chosen = [span for span in chosen if span.first < span.end]
+        in_log = self._messages_in([self._log_range()])
+        return chosen if _messages(chosen) <= in_log * QUEUE_SHARE_MAX else None
+
+    def _may_match(self, topic: str, queue_id: int | None) -> bool:
+        def known(comparison: Comparison) -> bool | None:
+            if comparison.field.name == "queue":
+                return None if queue_id is None else compare(comparison, (queue_id,))
+            return topic_verdict(comparison, topic)
+
+        return verdict(self.expression, known) is not False
+
+    def _queue_plan(self, spans: list[QueueSpan]) -> Plan:
+        if not spans:
+            return Plan(("no queue of the store can hold a match",), 0)
+        messages = _messages(spans)
+        return Plan((f"scan of {counted(len(spans), 'queue')}, {_about(messages)}",), messages, spans=tuple(spans))
+
+    # ---- the log -------------------------------------------------------------------------------------------------------
+
+    def _log_plan(self, why: str = "") -> Plan:
+        start, end = self._log_range()
+        messages = self._messages_in([(start, end)])
+        part = "the log" if (start, end) == (self.log.min_offset, self.log_end) else "a part of the log"
+        step = f"scan of {part}, {_size([(start, end)])}, about {_about(messages)}"
+        return Plan((why, step) if why else (step,), messages, ranges=((start, end),) if start < end else ())
+
+    def _log_range(self) -> Range:
+        """Part of the log that can hold matches by time and position; it starts with a record."""
+        bounds = interval_of(self.expression, "position")
+        start = max([self.log.min_offset, *(base for _, base in self.log.files if base <= bounds.low)])
+        end = min([self.log_end, *(base for _, base in self.log.files if base > bounds.high)])
+        if self._stored == EVERYTHING:
+            return start, max(start, end)
+        start, end = narrowed_to_files(self._file_times, self._stored, start, end)
+        return (start, end) if self.doubt else self._narrowed_by_queues(start, end)
+
+    def _narrowed_by_queues(self, start: int, end: int) -> Range:
+        """Bounds within files: the last message that any queue has before the time, and the first behind it."""
+        for span in self._spans:
+            narrowed = narrowed_span(self.log, self.queues, span, self._stored)
+            before = self._place_of(span, narrowed.first - 1) if narrowed.first > span.first else -1
+            behind = self._place_of(span, narrowed.end) if narrowed.end < span.end else -1
+            start = max(start, before)
+            if start <= behind < end:
+                end = behind
+        return start, max(start, end)
+
+    def _place_of(self, span: QueueSpan, offset: int) -> int:
+        units = self.queues.units(span.topic, span.queue_id, offset, 1)
+        return int(units[0]["physical_offset"]) if len(units) and int(units[0]["record_bytes"]) > 0 else -1
+
+    def _messages_in(self, ranges: list[Range]) -> int:
+        """About how many messages lie in parts of the log, taking all to be of one size."""
+        log_bytes = self.log_end - self.log.min_offset
+        part_bytes = sum(end - start for start, end in ranges)
+        # Queues of light messages name records that are in queues of their topics, too.
+        own = [span for span in self._spans if not span.topic.startswith(LIGHT_PREFIX)]
+        messages = _messages(own) or log_bytes // RECORD_BYTES_GUESSED
+        return round(messages * part_bytes / log_bytes) if log_bytes > 0 else 0
+
+
+def doubt_of(root: Path) -> str:
+    """Why queues and index of a directory need not be all there; empty where they are."""
+    if StorePaths(root).abort.exists():
+        return UNSETTLED
+    try:
+        check_layout(root)
+    except ForeignStoreError:
+        return ELSEWHERE
+    return ""
+
+
+def _messages(spans: list[QueueSpan]) -> int:
+    return sum(span.end - span.first for span in spans)
+
+
+def _merged(ranges: list[Range]) -> list[Range]:
+    """The same parts, ascending and apart."""
+    merged: list[Range] = []
+    for start, end in sorted(one for one in ranges if one[0] < one[1]):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _is_inside(place: int, ranges: list[Range]) -> bool:
+    return any(start <= place < end for start, end in ranges)
+
+
+def _about(messages: int) -> str:
+    if messages >= 1_000_000:
+        return f"{messages / 1e6:.1f} M messages"
+    return counted(messages, "message")
+
+
+def _size(ranges: list[Range]) -> str:
+    total = float(sum(end - start for start, end in ranges))
+    for unit in ("B", "KiB", "MiB"):
+        if total < 1024:
+            return f"{total:.0f} {unit}" if unit == "B" else f"{total:.1f} {unit}"
+        total /= 1024
+    return f"{total:.1f} GiB"

@@ -1,0 +1,49 @@
+"""Which of the records of a pull must be decoded: heads and bytes decide the rest, as in a search of files (`columns`).
+
+Where one of them is damaged all are decoded, so that it is told, whether it would match or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from broker_core.engine.store.record_heads import RecordHeads, read_rows
+from broker_core.protocol.message.record import FIXED_BYTES
+from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
+from broker_core.tools.search.expression import Expression
+
+FEW_RECORDS = 8
+"""Fewer are decoded sooner than their heads are columns."""
+
+
+class PulledFilter:
+    """A filter on the records of pulls.
+
+    Args:
+        expression: The filter. Its ``queue`` means the number that a record holds.
+    """
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+        self._topics = TopicVerdicts()
+
+    def open_rows(self, records: Sequence[bytes]) -> Sequence[int]:
+        """Places of those that match or may match, in their order; of all, where one of them is damaged."""
+        every = range(len(records))
+        if len(records) < FEW_RECORDS:
+            return every
+        buffer = b"".join(records)
+        sizes = np.fromiter(map(len, records), np.int64, len(records))
+        positions = np.cumsum(sizes) - sizes
+        if positions[-1] > len(buffer) - FIXED_BYTES:
+            return every
+        data = np.frombuffer(buffer, dtype=np.uint8)
+        rows, whole = read_rows(data, None, positions, in_a_row=True)
+        if not whole.all():
+            return every
+        heads = RecordHeads(rows, len(buffer))
+        possible = WindowFilter(buffer, data, heads, self._topics).verdicts(self._expression).possible
+        found: list[int] = np.flatnonzero(possible).tolist()
+        return found

@@ -1,0 +1,212 @@
+"""The connecting side of remoting: one connection per address, opened when first needed.
+
+Does not retry and does not choose addresses; that is the business of whoever asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from ssl import SSLContext, SSLError
+
+from broker_core.config import RemotingLimits
+from broker_core.errors import ConnectionLostError, NetworkError
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.signature import Credentials
+from broker_core.transport.connection import Connection, Handler, end_all
+from broker_core.transport.dialers import dialer_of
+from broker_core.transport.socket_reason import socket_reason
+from broker_core.transport.way import Dialer, Way
+
+logger = logging.getLogger(__name__)
+
+
+def refuse_request(connection: Connection, command: RemotingCommand) -> RemotingCommand:  # noqa: ARG001  a Handler
+    """Answer a peer's request as not supported: the handler of a client that serves nothing."""
+    return command.not_supported()
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Split ``host:port``; an IPv6 host may stand in brackets.
+
+    Raises:
+        NetworkError: It is no such address.
+    """
+    host, colon, port = address.strip().rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
+        raise NetworkError(f"“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876", address=address)
+    return host.strip("[]"), int(port)
+
+
+async def connect(
+    address: str,
+    *,
+    handler: Handler = refuse_request,
+    limits: RemotingLimits | None = None,
+    tls: SSLContext | None = None,
+    dialer: Dialer | None = None,
+) -> Connection:
+    """Open a connection to ``host:port``.
+
+    Args:
+        address: Where to.
+        handler: Serves requests the peer makes of us.
+        limits: Bounds of the connection.
+        tls: How to encrypt it; None leaves it in plain text.
+        dialer: Connects over a proxy or tunnel, in its own time; None: directly.
+
+    Raises:
+        NetworkError: The address cannot be reached in time.
+    """
+    bounds = RemotingLimits() if limits is None else limits
+    host, port = parse_address(address)
+    loop = asyncio.get_running_loop()
+    end = None if dialer is None else await dialer.dial(host, port)
+    try:
+        async with asyncio.timeout(bounds.connect_timeout_ms / 1000):
+            if end is None:
+                _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port, ssl=tls)
+            else:
+                connection = await _connection_on(end, lambda: Connection(handler, bounds), tls, host)
+                # What the socket says is the address of the proxy, or nothing.
+                connection.remote_address = address
+    except TimeoutError as error:
+        text = f"{address} did not take the connection within {bounds.connect_timeout_ms:,} ms: is it the right address?"
+        raise NetworkError(text, address=address) from error
+    except SSLError as error:
+        reason = getattr(error, "verify_message", "") or error.reason
+        text = f"the TLS handshake with {address} failed ({reason}): does it speak TLS, and is its certificate trusted?"
+        raise NetworkError(text, address=address) from error
+    except OSError as error:
+        text = f"cannot connect to {address} ({socket_reason(error)}): is a server running there?"
+        raise NetworkError(text, address=address) from error
+    return connection
+
+
+async def _connection_on(end: socket.socket, made: Callable[[], Connection], tls: SSLContext | None, host: str) -> Connection:
+    """A connection on a socket that is connected already; the socket is closed if that fails."""
+    loop = asyncio.get_running_loop()
+    name = host if tls is not None else None
+    try:
+        if hasattr(socket, "AF_UNIX") and end.family == socket.AF_UNIX:
+            _, connection = await loop.create_unix_connection(made, sock=end, ssl=tls, server_hostname=name)
+        else:
+            _, connection = await loop.create_connection(made, sock=end, ssl=tls, server_hostname=name)
+    except BaseException:
+        end.close()
+        raise
+    return connection
+
+
+class ConnectionPool:
+    """Keeps one connection per address for a client.
+
+    Args:
+        handler: Serves requests that peers make of us.
+        limits: Bounds of each connection.
+        tls: How to encrypt them; None leaves them in plain text.
+        credentials: Signs every request; None signs none.
+        addresses: Address that is asked for → the one to connect to, where they differ.
+        way: A proxy or tunnel that leads to all of them; None: they are connected to directly.
+    """
+
+    def __init__(
+        self,
+        *,
+        handler: Handler = refuse_request,
+        limits: RemotingLimits | None = None,
+        tls: SSLContext | None = None,
+        credentials: Credentials | None = None,
+        addresses: Mapping[str, str] | None = None,
+        way: Way | None = None,
+    ) -> None:
+        self._handler = handler
+        self._tls = tls
+        self._credentials = credentials
+        self._addresses = addresses or {}
+        self._dialer = None if way is None else dialer_of(way)
+        self._limits = RemotingLimits() if limits is None else limits
+        self._connections: dict[str, Connection] = {}
+        self._opening: dict[str, asyncio.Task[Connection]] = {}
+        self._retired: set[Connection] = set()
+        """Whose peers fell silent; what was asked there may still be answered."""
+        self._closed = False
+
+    @property
+    def addresses(self) -> list[str]:
+        """Addresses with an open connection."""
+        return list(self._connections)
+
+    async def get(self, address: str) -> Connection:
+        """Return the connection to ``address``, opening it when there is none, or none that says anything.
+
+        Raises:
+            NetworkError: The address cannot be reached, or the pool is closed.
+        """
+        connection = self._connections.get(address)
+        if connection is not None and not connection.is_closed:
+            if not connection.is_mute:
+                return connection
+            self._retire(address, connection)
+        if self._closed:
+            raise ConnectionLostError(f"no connection to {address}: the client is closed", address=address)
+        task = self._opening.get(address)
+        if task is None:
+            task = asyncio.create_task(self._open(address), name=f"connect {address}")
+            self._opening[address] = task
+            task.add_done_callback(lambda done: self._opened(address, done))
+        # Several callers wait for one attempt; one that is cancelled must not cancel it for the others.
+        return await asyncio.shield(task)
+
+    async def request(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
+        """Send a request to ``address`` and return its response, whatever its code.
+
+        Raises:
+            NetworkError: Not reachable, lost, or no answer in time.
+            FrameError: The command does not fit a frame.
+        """
+        connection = await self.get(address)
+        return await connection.request(command, timeout_ms)
+
+    async def send_oneway(self, address: str, command: RemotingCommand) -> None:
+        """Send a request that is not answered; raises `NetworkError` when ``address`` cannot be reached."""
+        (await self.get(address)).send_oneway(command)
+
+    async def close(self) -> None:
+        """End all connections and attempts. Safe to call again."""
+        self._closed = True
+        for task in list(self._opening.values()):
+            task.cancel()
+        await asyncio.gather(*self._opening.values(), return_exceptions=True)
+        await end_all([*self._connections.values(), *self._retired], "the client closes")
+        self._connections.clear()
+        if self._dialer is not None:
+            await self._dialer.close()
+
+    async def _open(self, address: str) -> Connection:
+        used = self._addresses.get(address, address)
+        connection = await connect(used, handler=self._handler, limits=self._limits, tls=self._tls, dialer=self._dialer)
+        connection.credentials = self._credentials
+        self._connections[address] = connection
+        connection.on_closed(lambda lost: self._forget(address, lost))
+        return connection
+
+    def _opened(self, address: str, done: asyncio.Task[Connection]) -> None:
+        self._opening.pop(address, None)
+        # All who waited may have given up meanwhile: the failure is nobody's then.
+        if not done.cancelled():
+            done.exception()
+
+    def _retire(self, address: str, connection: Connection) -> None:
+        logger.info("%s is connected to anew: nothing comes on the connection there is", address)
+        del self._connections[address]
+        self._retired.add(connection)
+        connection.on_closed(self._retired.discard)
+        connection.retire()
+
+    def _forget(self, address: str, lost: Connection) -> None:
+        if self._connections.get(address) is lost:
+            del self._connections[address]
+            logger.info("connection to %s ended: %s", address, lost.close_reason)

@@ -1,0 +1,646 @@
+"""One remoting connection on asyncio, the same for both ends.
+
+Commands in go to a handler; answers of the peer are paired with our requests by their opaque. Commands out of one turn
+of the loop leave in one write. It does not know what any request code means, and does not reconnect.
+
+Threads: every method belongs to the loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from broker_core.config import RemotingLimits
+from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.codes import LanguageCode, ResponseCode, SerializeType
+from broker_core.protocol.frame import (
+    ONEWAY_FLAG,
+    RESPONSE_FLAG,
+    TAKEN,
+    Buffer,
+    FrameDecoder,
+    RemotingCommand,
+    Take,
+    encode_parts,
+)
+from broker_core.protocol.signature import Credentials, sign
+from broker_core.transport.frame_budget import FrameBudget
+from broker_core.transport.frame_file import FrameFile
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[["Connection", RemotingCommand], RemotingCommand | None]
+"""Serves one request: the response, or None when it is sent later with `Connection.send` (or never, for one-way)."""
+
+_TLS_HANDSHAKE = 0x16
+_OPAQUE_MASK = 0x7FFFFFFF
+_UNSENT_PARTS_MAX = 512
+_DIRECT_BYTES = 64 * 1024
+"""Answers of so many bytes are handed to the system as they are; below, joining them takes no time."""
+_TURN_BYTES_MAX = 256 * 1024
+"""So much is sent before the next request of one read is served: the peer takes it in meanwhile."""
+_VECTOR_MAX = 512
+"""Pieces that the system takes at once, at least (POSIX says 16; Linux, macOS and the BSDs take 1024)."""
+_CLOSE_SECONDS = 2.0
+_PACE_GRACE_SECONDS = 2.0
+"""So long a large frame may come at any pace."""
+REST_SECONDS = 0.1
+_READ_BYTES_MAX = 64 * 1024
+"""Read from one connection at a time. Some 200 sends take 2 ms; with the 250 KiB that uvloop reads, all others wait for 8."""
+
+
+class _ReadBuffer(threading.local):
+    """One for all connections of a thread, as it has one loop: what was read is copied out before anything else is."""
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(_READ_BYTES_MAX))
+
+
+_read_buffer = _ReadBuffer()
+
+
+class RequestTimeoutError(NetworkError):
+    """No answer came within the time given for it."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A connection to one peer.
+
+    Args:
+        handler: Serves the peer's requests; called on the loop, must not block. An `OrbitError` of kind `RemoteError`
+            that it raises becomes a response with that error's code, any other exception SYSTEM_ERROR.
+        limits: Bounds of buffers and times.
+        on_open: Called once when the connection stands.
+        budget: Room for large frames, shared with other connections; None for one of ours to a server.
+        frame_directory: Where large frames are kept while they come; see `FrameFile`.
+
+    Attributes:
+        remote_address: ``host:port`` of the peer.
+        language: Language the peer gave in its last request.
+        version: `MQVersion` ordinal the peer gave in its last command; 0 before the first.
+        serialize_type: Header encoding of the peer's last command, used for requests of ours.
+        last_active: Loop time of the last byte in or out.
+        is_mute: Whether a request of ours waited in vain for as long as a peer may be silent, and nothing came meanwhile.
+        partial_since: Loop time since when a frame waits for its rest; infinity when none does.
+        requests_in: Requests received so far.
+        bytes_in: Bytes received so far; of TLS what was inside.
+        bytes_out: Bytes handed to the system so far.
+        connected_at: Loop time since when the connection stands.
+        credentials: Signs requests of ours; None signs none.
+        express: Offered each request as bytes before it is decoded for the handler; None for nobody.
+        held_bytes: Tells what else is in memory for this connection: requests that are answered later.
+    """
+
+    __slots__ = (
+        "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
+        "_heard_at", "_in_read", "_is_held_up", "_is_retired", "_limits", "_loop", "_on_open", "_opaque", "_pending",
+        "_read_buffer", "_reading_paused", "_rests", "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes",
+        "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "held_bytes",
+        "is_mute", "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in",
+        "serialize_type", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: RemotingLimits,
+        *,
+        on_open: Callable[[Connection], None] | None = None,
+        budget: FrameBudget | None = None,
+        frame_directory: Path | None = None,
+    ) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._on_open = on_open
+        self._loop = asyncio.get_running_loop()
+        self._budget = budget
+        self._frame_directory = frame_directory
+        self._decoder = FrameDecoder(
+            limits.frame_bytes_max, limits.frame_bytes_max if budget is None else limits.header_bytes_max
+        )
+        self._transport: asyncio.Transport | None = None
+        self._descriptor = -1
+        self._unsent: list[Buffer] = []
+        self._unsent_body_bytes = 0
+        self._turn_bytes_max = min(_TURN_BYTES_MAX, limits.unsent_bytes_high)
+        self._waits_for_room = False
+        self._rests = False
+        self._is_held_up = False
+        self._flush_scheduled = False
+        self._in_read = False
+        self._read_buffer = _read_buffer.view
+        self._reading_paused = False
+        self._pending: dict[int, asyncio.Future[RemotingCommand]] = {}
+        self._opaque = 0
+        self._close_callbacks: list[Callable[[Connection], None]] = []
+        self.remote_address = "unknown"
+        self.local_address = "unknown"
+        self.language = LanguageCode.OTHER
+        self.version = 0
+        self.serialize_type = SerializeType.JSON
+        self.last_active = self._loop.time()
+        self._heard_at = self.last_active
+        self._is_retired = False
+        self.is_mute = False
+        self.partial_since = math.inf
+        self.requests_in = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.connected_at = self.last_active
+        self.credentials: Credentials | None = None
+        self.express: Take | None = None
+        self.held_bytes: Callable[[], int] = _nothing_held
+        self.close_reason = ""
+
+    # ── what callers use ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self._transport is None or self._transport.is_closing()
+
+    @property
+    def pending_requests(self) -> int:
+        """Requests of ours that wait for their answer."""
+        return len(self._pending)
+
+    def on_closed(self, callback: Callable[[Connection], None]) -> None:
+        """Have ``callback`` called once when the connection ends; at once on the next turn if it has ended."""
+        if self._transport is None and self.close_reason:
+            self._loop.call_soon(callback, self)
+        else:
+            self._close_callbacks.append(callback)
+
+    def send(self, command: RemotingCommand) -> bool:
+        """Send a response, or a one-way request that carries its own opaque.
+
+        Returns:
+            False when the connection has ended: the command is dropped, as the peer can no longer take it.
+
+        Raises:
+            FrameError: The command does not fit a frame.
+        """
+        if self.is_closed:
+            return False
+        parts = encode_parts(command)
+        if len(parts) > 1:
+            self._unsent_body_bytes += sum(map(len, parts))
+        self._unsent += parts
+        if not self._flush_scheduled and not self._in_read:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+        return True
+
+    def send_frame(self, frame: bytes) -> bool:
+        """Send the bytes of one whole frame; False when the connection has ended."""
+        if self.is_closed:
+            return False
+        self._unsent.append(frame)
+        if not self._flush_scheduled and not self._in_read:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+        return True
+
+    def send_parts(self, parts: list[Buffer], size: int) -> bool:
+        """Send the bytes of one frame with a large body, in pieces of that size together, as `send` does."""
+        if self.is_closed:
+            return False
+        self._unsent_body_bytes += size
+        self._unsent += parts
+        if self._in_read:
+            self._decoder.interrupted = self._is_turn_full()
+        elif not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+        return True
+
+    def send_now(self, command: RemotingCommand) -> bool:
+        """Send as `send` does, without waiting for what else this turn of the loop brings.
+
+        For an answer that somebody waits for; many answers of one turn are cheaper by `send`.
+        """
+        is_sent = self.send(command)
+        if is_sent and not self._in_read:
+            self._flush()
+        return is_sent
+
+    def slow_down(self) -> None:
+        """Let the next requests wait for `REST_SECONDS`, as those of a peer that asks again and again for what is not there."""
+        if not self._rests and not self.is_closed:
+            self._rests = True
+            self._pause_reading()
+            self._loop.call_later(REST_SECONDS, self._rested)
+
+    def hold_up(self) -> None:
+        """Read nothing more until `go_on`; what was read already is served."""
+        self._is_held_up = True
+        self._pause_reading()
+
+    def go_on(self) -> None:
+        """Read again after `hold_up`. Safe without it, and when the connection has ended."""
+        self._is_held_up = False
+        self._resume_reading()
+
+    def _rested(self) -> None:
+        self._rests = False
+        self._resume_reading()
+
+    def send_oneway(self, command: RemotingCommand) -> bool:
+        """Send a request that is not answered; see `send`."""
+        command.flag = ONEWAY_FLAG
+        command.opaque = self._next_opaque()
+        if self.credentials is not None:
+            sign(command, self.credentials)
+        return self.send(command)
+
+    def request(self, command: RemotingCommand, timeout_ms: int | None = None) -> asyncio.Future[RemotingCommand]:
+        """Send a request; the future gives its response, whatever its code.
+
+        Cancelling the future forgets the request; an answer that still comes is dropped.
+
+        Raises:
+            ConnectionLostError: Through the future: the connection ended before the answer.
+            RequestTimeoutError: Through the future: no answer within ``timeout_ms``.
+            NetworkError: Through the future: too many requests wait for their answers already.
+        """
+        answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
+        if self.is_closed:
+            answer.set_exception(self._lost_error())
+            return answer
+        if len(self._pending) >= self._limits.pending_requests_max:
+            answer.set_exception(self._too_many_error())
+            return answer
+        opaque = command.opaque = self._next_opaque()
+        if self.credentials is not None:
+            sign(command, self.credentials)
+        self._pending[opaque] = answer
+        try:
+            self.send(command)
+        except FrameError as error:
+            del self._pending[opaque]
+            answer.set_exception(error)
+            return answer
+        limit_ms = self._limits.request_timeout_ms if timeout_ms is None else timeout_ms
+        timer = self._loop.call_later(limit_ms / 1000, self._time_out, opaque, command.code, limit_ms)
+
+        def settle(settled: asyncio.Future[RemotingCommand]) -> None:
+            timer.cancel()
+            self._pending.pop(opaque, None)
+            # A request that has more time than usual is one that the peer may hold, and silence says nothing.
+            if settled.cancelled() and limit_ms <= self._limits.request_timeout_ms:
+                self._waited_in_vain(timer.when() - limit_ms / 1000)
+            if self._is_retired:
+                self._end_if_idle()
+
+        answer.add_done_callback(settle)
+        return answer
+
+    def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        """Send a request as `request` does; ``answered`` is called on the loop with its response, or with why there is none."""
+
+        def settle(answer: asyncio.Future[RemotingCommand]) -> None:
+            error = answer.exception()
+            if error is not None and not isinstance(error, OrbitError):
+                raise error
+            answered(answer.result() if error is None else error)
+
+        self.request(command, timeout_ms).add_done_callback(settle)
+
+    def retire(self) -> None:
+        """End the connection as soon as nothing of ours waits for an answer on it; nothing more is to be asked."""
+        self._is_retired = True
+        self._end_if_idle()
+
+    def _end_if_idle(self) -> None:
+        if not self._pending:
+            self.abort("its peer fell silent")
+
+    def close(self, reason: str = "closed by this side") -> None:
+        """End the connection after what is unsent has been handed to the system. Safe to call again."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self.close_reason = self.close_reason or reason
+        self._flush()
+        self._transport.close()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection has ended."""
+        ended = asyncio.Event()
+        self.on_closed(lambda _: ended.set())
+        await ended.wait()
+
+    def abort(self, reason: str) -> None:
+        """End the connection at once, dropping what is unsent."""
+        if self._transport is not None:
+            self.close_reason = self.close_reason or reason
+            self._unsent = []
+            self._transport.abort()
+
+    # ── asyncio.BufferedProtocol ────────────────────────────────────────────────────────────────────────────────────
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
+        self.remote_address = _address_text(transport.get_extra_info("peername"))
+        self.local_address = _address_text(transport.get_extra_info("sockname"))
+        self._transport.set_write_buffer_limits(high=self._limits.unsent_bytes_high)
+        self._descriptor = _plain_descriptor(self._transport)
+        if self._on_open is not None:
+            self._on_open(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  as asyncio has it
+        return self._read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(self._read_buffer[:nbytes])
+        if nbytes == _READ_BYTES_MAX and not self._reading_paused and self._transport is not None:
+            # Or libuv would read on from this connection, up to 32 times, before it looks at the others.
+            self._transport.pause_reading()
+            self._loop.call_soon(self._read_on)
+        self._received(data)
+
+    def _read_on(self) -> None:
+        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _received(self, data: bytes) -> None:
+        now = self.last_active = self._heard_at = self._loop.time()
+        self.is_mute = False
+        self.bytes_in += len(data)
+        self._in_read = True
+        if self._decoder.pending_bytes == 0:
+            self.partial_since = now
+        commands = self._decoder.feed(data, self.express)
+        try:
+            for command in commands:
+                self.partial_since = now
+                if command is not TAKEN:
+                    self._take(command)
+                if self._is_turn_full():
+                    # A read full of pulls could ask for gigabytes; this way it is served no faster than its answers are read.
+                    self._flush()
+                    if self._reading_paused:
+                        return
+                if self.is_closed:
+                    return
+            if self._decoder.taken:
+                self.partial_since = now
+                self.requests_in += self._decoder.taken
+                self._decoder.taken = 0
+            self._keep_partial()
+        except FrameError as error:
+            self._break_off(error, data)
+        finally:
+            commands.close()
+            self._in_read = False
+            self._flush()
+
+    def _is_turn_full(self) -> bool:
+        return self._unsent_body_bytes >= self._turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX
+
+    def _keep_partial(self) -> None:
+        """Account for what is left of the bytes received: nothing, or the beginning of a frame."""
+        pending = self._decoder.pending_bytes
+        budget = self._budget
+        if pending == 0:
+            self.partial_since = math.inf
+        if budget is None:
+            return
+        if pending <= self._limits.partial_bytes_free:
+            budget.release(self)
+        elif self not in budget:
+            # On the disk a frame takes as much as the largest in memory, at least: so there are not too many files.
+            least = self._limits.partial_bytes_in_memory if self._is_for_disk() else 0
+            if budget.reserve(self, max(self._decoder.wanted_bytes, least), self._room_granted):
+                self._use_room()
+            else:
+                self._waits_for_room = True
+                self._pause_reading()
+
+    def _is_for_disk(self) -> bool:
+        """Whether the incomplete frame is too large to be kept in memory, beside what is held there for this connection."""
+        return self._decoder.wanted_bytes > self._limits.partial_bytes_in_memory - self.held_bytes()
+
+    def _use_room(self) -> None:
+        """Go on with a frame that room was reserved for."""
+        if self._is_for_disk():
+            self._decoder.put_aside(FrameFile(self._frame_directory))
+
+    def _room_granted(self) -> None:
+        self._waits_for_room = False
+        try:
+            self._use_room()
+        except FrameError as error:
+            self._break_off(error, b"")
+            return
+        self._resume_reading()
+
+    def is_behind(self, now: float, frame_seconds: float) -> bool:
+        """Whether a frame that has room reserved comes so slowly that it would not be complete in time."""
+        if self._budget is None or self not in self._budget or self.partial_since == math.inf:
+            return False
+        due = min((now - self.partial_since - _PACE_GRACE_SECONDS) / frame_seconds, 1.0)
+        return self._decoder.pending_bytes < due * self._decoder.wanted_bytes
+
+    def pause_writing(self) -> None:
+        # A peer that does not read its answers is not served further, or its answers would fill the memory.
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        self._resume_reading()
+
+    def _pause_reading(self) -> None:
+        if not self.is_closed and not self._reading_paused:
+            assert self._transport is not None
+            self._reading_paused = True
+            self.partial_since = math.inf  # while its bytes are not read it cannot complete its frame
+            self._transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        if not self._reading_paused or self._waits_for_room or self._rests or self._is_held_up or self.is_closed:
+            return
+        assert self._transport is not None
+        self.last_active = self._loop.time()
+        self._reading_paused = False
+        if self._decoder.pending_bytes:
+            self.partial_since = self.last_active
+            self._received(b"")  # requests that came before the pause
+        if not self._reading_paused and not self.is_closed:
+            self._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._decoder.drop()
+        if self._budget is not None:
+            self._budget.release(self)
+        self._unsent = []
+        self.close_reason = self.close_reason or (f"lost: {exc}" if exc else "closed by the peer")
+        for answer in list(self._pending.values()):
+            if not answer.done():
+                answer.set_exception(self._lost_error())
+        self._pending.clear()
+        callbacks, self._close_callbacks = self._close_callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, command: RemotingCommand) -> None:
+        self.version = command.version
+        self.serialize_type = command.serialize_type
+        if command.flag & RESPONSE_FLAG:
+            answer = self._pending.pop(command.opaque, None)
+            if answer is not None and not answer.done():
+                answer.set_result(command)
+            return
+        self.language = command.language
+        self.requests_in += 1
+        response = self._serve(command)
+        if response is not None and not command.flag & ONEWAY_FLAG:
+            self._send_response(command, response)
+
+    def _serve(self, command: RemotingCommand) -> RemotingCommand | None:
+        try:
+            return self._handler(self, command)
+        except RemoteError as error:
+            code = error.context.get("code")
+            return command.reply(code if isinstance(code, int) else ResponseCode.SYSTEM_ERROR, error.message)
+        except Exception as error:
+            logger.exception("request %d from %s failed", command.code, self.remote_address)
+            return command.reply(ResponseCode.SYSTEM_ERROR, _fault_remark(error))
+
+    def _send_response(self, command: RemotingCommand, response: RemotingCommand) -> None:
+        try:
+            self.send(response)
+        except FrameError as error:
+            logger.exception("the answer to request %d of %s cannot be sent", command.code, self.remote_address)
+            self.send(command.reply(ResponseCode.SYSTEM_ERROR, error.message))
+
+    def _flush_later(self) -> None:
+        self._flush_scheduled = False
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._unsent or self._transport is None:
+            return
+        parts, body_bytes = self._unsent, self._unsent_body_bytes
+        self._unsent = []
+        self._unsent_body_bytes = 0
+        self.last_active = self._loop.time()
+        if body_bytes >= _DIRECT_BYTES and self._descriptor >= 0 and not self._transport.is_closing():
+            self.bytes_out += sum(map(len, parts))
+            for part in self._send_directly(parts):
+                if not self._transport.is_closing():
+                    self._transport.write(part)
+        else:
+            # Joined, not writelines: that, in Python 3.12.0 to 3.13.0, never tells that its buffer is full.
+            data = parts[0] if len(parts) == 1 else b"".join(parts)
+            self.bytes_out += len(data)
+            self._transport.write(data)
+        waiting = self._transport.get_write_buffer_size()
+        if waiting > self._limits.unsent_bytes_max:
+            self._give_up(waiting)
+
+    def _send_directly(self, parts: list[Buffer]) -> list[Buffer]:
+        """Have the system take slices of the log's files from where they are; returns what it does not take now.
+
+        Joining 256 KiB first, for the transport, took a quarter of the time of a pull. What is left may stay a slice, too: it
+        takes no memory while the peer dawdles; a file that is deleted meanwhile lives until then.
+        """
+        assert self._transport is not None
+        if self._transport.get_write_buffer_size():
+            return parts  # in order
+        try:
+            sent = os.writev(self._descriptor, parts[:_VECTOR_MAX])
+        except OSError:
+            return parts  # it takes nothing now, or never again: then the transport finds out
+        for number, part in enumerate(parts):
+            if sent < len(part):
+                return [memoryview(part)[sent:], *parts[number + 1 :]]
+            sent -= len(part)
+        return []
+
+    def _give_up(self, waiting_bytes: int) -> None:
+        reason = f"{waiting_bytes:,} bytes wait for it to read, more than the {self._limits.unsent_bytes_max:,} allowed"
+        logger.warning("connection of %s is closed: %s", self.remote_address, reason)
+        self.abort(reason)
+
+    def _break_off(self, error: FrameError, data: bytes) -> None:
+        reason = error.message
+        if self.requests_in == 0 and data[:1] == bytes([_TLS_HANDSHAKE]):
+            reason = "it starts a TLS handshake, and this port speaks plain text: switch TLS off in the client"
+        # Who waits for an answer is told why none comes, and would read the same twice.
+        level = logging.INFO if self._pending else logging.WARNING
+        logger.log(level, "connection of %s is closed: %s", self.remote_address, reason)
+        self.close(reason)
+
+    def _time_out(self, opaque: int, code: int, limit_ms: int) -> None:
+        answer = self._pending.pop(opaque, None)
+        if answer is not None and not answer.done():
+            self._waited_in_vain(self._loop.time() - limit_ms / 1000)
+            text = f"{self.remote_address} did not answer request {code} within {limit_ms:,} ms"
+            answer.set_exception(RequestTimeoutError(text, address=self.remote_address, code=code))
+
+    def _waited_in_vain(self, since: float) -> None:
+        """Note that a request got no answer: where nothing came at all, the way to the peer may be cut."""
+        self.is_mute = self.is_mute or (self._heard_at <= since <= self._loop.time() - self._limits.silence_ms / 1000)
+
+    def _lost_error(self) -> ConnectionLostError:
+        why = self.close_reason or "not connected"
+        return ConnectionLostError(f"the connection to {self.remote_address} ended ({why})", address=self.remote_address)
+
+    def _too_many_error(self) -> NetworkError:
+        return NetworkError(
+            f"{len(self._pending):,} requests to {self.remote_address} wait for an answer already: send more slowly",
+            address=self.remote_address,
+        )
+
+    def _next_opaque(self) -> int:
+        self._opaque = (self._opaque + 1) & _OPAQUE_MASK
+        return self._opaque
+
+
+def _nothing_held() -> int:
+    return 0
+
+
+def _plain_descriptor(transport: asyncio.Transport) -> int:
+    """Where a transport writes what it is given, as it is; -1 where that is encrypted first, or cannot be told."""
+    if transport.get_extra_info("ssl_object") is not None or not hasattr(os, "writev"):
+        return -1
+    found = transport.get_extra_info("socket")
+    return -1 if found is None else int(found.fileno())
+
+
+async def end_all(connections: Sequence[Connection], reason: str) -> None:
+    """Close connections and wait until they are gone; those whose peer does not read are aborted after 2 s."""
+    for connection in connections:
+        connection.close(reason)
+    waiting = [asyncio.ensure_future(connection.wait_closed()) for connection in connections]
+    if not waiting:
+        return
+    _, late = await asyncio.wait(waiting, timeout=_CLOSE_SECONDS)
+    for connection in connections if late else ():
+        connection.abort(reason)
+    await asyncio.gather(*waiting)
+
+
+def _address_text(address: object) -> str:
+    if isinstance(address, tuple) and len(address) >= 2:
+        host, port = address[0], address[1]
+        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+    return "unknown"
+
+
+def _fault_remark(error: Exception) -> str:
+    """The text of an exception and the place it came from (Source: spec remoting §1.10)."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f", {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

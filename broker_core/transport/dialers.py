@@ -1,0 +1,56 @@
+"""What connects over a way: see `broker_core.transport.way`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from broker_core.errors import NetworkError
+from broker_core.transport.socket_reason import socket_reason
+from broker_core.transport.ssh_tunnel import SshDialer
+from broker_core.transport.way import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, address_text, loaded
+
+
+def dialer_of(way: Way) -> Dialer:
+    """What connects over a way; the caller closes it."""
+    return SocksDialer(way) if isinstance(way, SocksProxy) else SshDialer(way)
+
+
+class SocksDialer:
+    """Connects through a SOCKS proxy; each connection has its own to the proxy."""
+
+    def __init__(self, way: SocksProxy) -> None:
+        self._way = way
+        self._address = address_text(way.host, way.port)
+
+    async def dial(self, host: str, port: int) -> socket.socket:
+        socks, proxies = await loaded("python_socks"), await loaded("python_socks.async_.asyncio")
+        way, target = self._way, address_text(host, port)
+        proxy = proxies.Proxy(socks.ProxyType.SOCKS5, way.host, way.port, way.user or None, way.password or None, rdns=True)
+        try:
+            found: socket.socket = await proxy.connect(host, port, timeout=WAY_TIMEOUT_MS / 1000)
+        except socks.ProxyConnectionError as error:
+            text = f"cannot connect to the SOCKS proxy {self._address} ({socket_reason(error)}): is it running there?"
+            raise NetworkError(text, address=self._address) from error
+        except socks.ProxyTimeoutError as error:
+            text = f"the SOCKS proxy {self._address} did not reach {target} within {WAY_TIMEOUT_MS:,} ms"
+            raise NetworkError(text, address=target) from error
+        except (socks.ProxyError, OSError) as error:
+            text = f"the SOCKS proxy {self._address} does not connect to {target}: {error}"
+            raise NetworkError(text, address=target) from error
+        return found
+
+    async def open(self) -> str:
+        try:
+            async with asyncio.timeout(WAY_TIMEOUT_MS / 1000):
+                _, writer = await asyncio.open_connection(self._way.host, self._way.port)
+        except (OSError, TimeoutError) as error:
+            is_late = isinstance(error, TimeoutError) and error.errno is None
+            reason = f"no answer within {WAY_TIMEOUT_MS:,} ms" if is_late else socket_reason(error)
+            text = f"cannot connect to the SOCKS proxy {self._address} ({reason}): is it running there?"
+            raise NetworkError(text, address=self._address) from error
+        writer.close()
+        return ""
+
+    async def close(self) -> None:
+        """Nothing is kept between connections."""

@@ -1,0 +1,130 @@
+"""Accepts connections on a port that speaks plain text and TLS: the first byte, looked at but not taken, decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+
+from broker_core.transport.connection import Connection
+from broker_core.transport.tls import HANDSHAKE_BYTE, HANDSHAKE_SECONDS, TlsServer
+
+logger = logging.getLogger(__name__)
+
+
+class TlsListener:
+    """Listens on one address; the part of `asyncio.Server` that a remoting server uses.
+
+    Args:
+        host: Address to bind.
+        port: Port to bind; 0 takes a free one.
+        tls: What a handshake meets, and whether plain text is served.
+        new_connection: Makes the connection that takes over.
+        handshakes_max: Connections that may be undecided at once; further ones are closed.
+
+    Raises:
+        OSError: The address cannot be bound.
+    """
+
+    def __init__(
+        self, host: str, port: int, tls: TlsServer, new_connection: Callable[[], Connection], *, handshakes_max: int
+    ) -> None:
+        self._tls = tls
+        self._new_connection = new_connection
+        self._handshakes_max = handshakes_max
+        self._tasks: set[asyncio.Task[None]] = set()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host.strip("[]"), port), family=family)
+        self._socket.setblocking(False)
+        self._accepting: asyncio.Task[None] | None = None
+
+    @property
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """The listening socket; none once it is closed."""
+        return () if self._socket.fileno() < 0 else (self._socket,)
+
+    def start(self, backlog: int) -> None:
+        """Begin to accept."""
+        self._socket.listen(backlog)
+        self._accepting = asyncio.create_task(self._accept(), name="accept")
+
+    def close(self) -> None:
+        """Stop listening and end handshakes; connections that stand are not touched."""
+        for task in (self._accepting, *self._tasks):
+            if task is not None:
+                task.cancel()
+
+    async def wait_closed(self) -> None:
+        """Wait until `close` has had its effect."""
+        tasks = [task for task in (self._accepting, *self._tasks) if task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._socket.close()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, _ = await loop.sock_accept(self._socket)
+            except OSError as error:
+                # Out of file descriptors, most likely: others must end first.
+                logger.warning("a connection cannot be accepted: %s", error)
+                await asyncio.sleep(1)
+                continue
+            if len(self._tasks) >= self._handshakes_max:
+                client.close()
+                continue
+            task = asyncio.create_task(self._take(client), name="handshake")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _take(self, client: socket.socket) -> None:
+        address = _text(client)
+        loop = asyncio.get_running_loop()
+        try:
+            client.setblocking(False)
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                first = await _first_byte(client)
+                is_tls = first[:1] == bytes([HANDSHAKE_BYTE])
+                if not first or not (is_tls or self._tls.plain_allowed):
+                    reason = "it speaks plain text, and this port takes only TLS" if first else "it left at once"
+                    logger.warning("connection of %s is closed: %s", address, reason)
+                    client.close()
+                    return
+                await loop.connect_accepted_socket(
+                    self._new_connection,
+                    client,
+                    ssl=self._tls.context if is_tls else None,
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS if is_tls else None,
+                )
+        except (OSError, TimeoutError) as error:
+            logger.warning("connection of %s is closed: its TLS handshake failed (%s)", address, str(error) or "timed out")
+            client.close()
+        except asyncio.CancelledError:
+            client.close()
+            raise
+
+
+async def _first_byte(client: socket.socket) -> bytes:
+    """The first byte of a connection, left where it is; empty when the peer has left."""
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(client.fileno(), _settle, readable)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(client.fileno())
+    return client.recv(1, socket.MSG_PEEK)
+
+
+def _settle(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+def _text(client: socket.socket) -> str:
+    try:
+        host, port = client.getpeername()[:2]
+    except OSError:
+        return "unknown"
+    return f"{host}:{port}"

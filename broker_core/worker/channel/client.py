@@ -1,0 +1,108 @@
+"""The window's end of the worker channel, without the pipe: request ids, matching, version, bounds."""
+
+from __future__ import annotations
+
+from broker_core.errors import WorkerError
+from broker_core.worker.channel.codec import decode_worker_message, encode_message
+from broker_core.worker.channel.framing import FrameReader
+from broker_core.worker.channel.schema import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Failure,
+    Hello,
+    Query,
+    Reply,
+    Request,
+    WorkerMessage,
+)
+
+OUTSTANDING_REQUESTS_MAX = 256
+"""Requests without an answer; a page asks a handful at a time, so more means that the worker does not answer."""
+
+
+class WorkerClient:
+    """Turns queries into bytes and bytes into messages. Not thread-safe; one per worker process.
+
+    Args:
+        outstanding_max: Most requests that may wait for their answers.
+    """
+
+    def __init__(self, *, outstanding_max: int = OUTSTANDING_REQUESTS_MAX) -> None:
+        self._outstanding_max = outstanding_max
+        self._outstanding: set[int] = set()
+        self._last_id = 0
+        self._reader = FrameReader()
+
+    @property
+    def outstanding(self) -> frozenset[int]:
+        """Ids of the requests that wait for their answers."""
+        return frozenset(self._outstanding)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of a message that has not come whole; above 0 at the end of the stream means that it was torn."""
+        return self._reader.pending_bytes
+
+    def request(self, body: Query) -> tuple[int, bytes]:
+        """Give a query its id.
+
+        Returns:
+            The id, which its answer will carry, and the bytes to send.
+
+        Raises:
+            WorkerError: Too many requests wait for their answers.
+            CodecError: The query is larger than a frame may be.
+        """
+        if len(self._outstanding) >= self._outstanding_max:
+            raise WorkerError(
+                f"the broker process has not answered {len(self._outstanding)} requests; wait, or restart it",
+                outstanding=len(self._outstanding),
+            )
+        request_id = self._last_id + 1
+        data = encode_message(Request(request_id=request_id, body=body))
+        self._last_id = request_id
+        self._outstanding.add(request_id)
+        return request_id, data
+
+    def cancel(self, request_id: int) -> bytes:
+        """Give up an answer: it is dropped if it still comes.
+
+        Returns:
+            The bytes to send, empty when the answer is not awaited any more.
+        """
+        if request_id not in self._outstanding:
+            return b""
+        self._outstanding.discard(request_id)
+        return encode_message(Cancel(request_id=request_id))
+
+    def receive(self, data: bytes) -> list[WorkerMessage]:
+        """Take in bytes of the worker.
+
+        Returns:
+            The messages completed by them, in order, without answers that nobody awaits.
+
+        Raises:
+            CodecError: The bytes are no messages; nothing that follows can be read.
+            WorkerError: The worker speaks another version of the protocol.
+        """
+        messages = (decode_worker_message(payload) for payload in self._reader.feed(data))
+        return [message for message in messages if self._wanted(message)]
+
+    def _wanted(self, message: WorkerMessage) -> bool:
+        if isinstance(message, Hello):
+            _check_version(message)
+        if not isinstance(message, Reply | Failure):
+            return True
+        awaited = message.request_id in self._outstanding
+        self._outstanding.discard(message.request_id)
+        return awaited
+
+
+def _check_version(hello: Hello) -> None:
+    if hello.protocol_version != PROTOCOL_VERSION:
+        raise WorkerError(
+            f"the broker process {hello.pid} (Orbit {hello.orbit_version}) speaks version {hello.protocol_version} of the "
+            f"worker channel, this window speaks {PROTOCOL_VERSION}; close Orbit and start it again",
+            pid=hello.pid,
+            protocol_version=hello.protocol_version,
+        )

@@ -1,0 +1,95 @@
+"""Name server and broker in the foreground, without a window: ``orbit broker``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from broker_core.clock import wall_clock_ms
+from broker_core.config import BrokerConfig
+from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.transport.event_loop import new_event_loop, on_stop_signals
+from broker_core.worker.logs import start_logging
+
+if TYPE_CHECKING:
+    from broker_core.worker.history import OpenHistory
+
+logger = logging.getLogger(__name__)
+
+
+def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code of the process.
+
+    Prints one line to standard output when clients are served, all else goes to standard error.
+
+    Args:
+        config: What to serve.
+        open_history: How the history of the store is opened; None: none is kept.
+
+    Raises:
+        OrbitError: It cannot start.
+    """
+    start_logging(None)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(config, open_history if config.keep_history else None))
+    return 0
+
+
+async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None:
+    stop = asyncio.Event()
+    on_stop_signals(asyncio.get_running_loop(), lambda _signal: stop.set())
+    broker = EmbeddedBroker(config)
+    starting = asyncio.create_task(broker.start(_log_progress))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait((starting,))
+        return
+    try:
+        await starting
+    except BaseException:
+        stopping.cancel()
+        raise
+    store = config.store.root.absolute()
+    sys.stdout.write(f"ready name-server={broker.name_server_address} broker={broker.broker_address} store={store}\n")
+    sys.stdout.flush()
+    async with _recorded(broker, open_history, stop):
+        await stopping
+        logger.info("stopping")
+    await broker.stop()
+
+
+@contextlib.asynccontextmanager
+async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Keep the history while the block lasts; it ends before the broker, which owns the directory."""
+    if open_history is None:
+        yield
+        return
+    from broker_core.worker.history import LateHistory, record  # noqa: PLC0415  clients are served before
+
+    config = broker.config
+    cluster = f"{config.cluster_name}/{config.broker_name}"
+    history = LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+    recording = asyncio.create_task(record(broker, history, stop))
+    recording.add_done_callback(_tell_failure)
+    try:
+        yield
+    finally:
+        stop.set()
+        await asyncio.wait((recording,))
+        await asyncio.to_thread(history.close)
+
+
+def _tell_failure(recording: asyncio.Task[None]) -> None:
+    """The broker goes on without its history; why stands in the log."""
+    if not recording.cancelled() and recording.exception() is not None:
+        logger.error("no history is kept any more", exc_info=recording.exception())
+
+
+def _log_progress(text: str, done: int, total: int) -> None:
+    logger.info("%s: %d of %d bytes", text, done, total)

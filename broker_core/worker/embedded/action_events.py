@@ -1,0 +1,41 @@
+"""What was recorded in the journal as events of the history: actions, alerts of the window, notes of a person."""
+
+from __future__ import annotations
+
+from broker_core.engine.tables.action_journal import ActionJournal, JournalEntry
+from broker_core.errors import UsageError
+from broker_core.worker.channel.schema import NoteEvent, Occurred
+
+ACTION, ALERT, NOTE = "action", "alert", "note"
+TEXT_MAX = 500
+"""Characters of a note."""
+DETAIL_MAX = 200
+"""Characters of one detail; a list of a thousand offsets says no more than its beginning."""
+
+
+def action_event(entry: JournalEntry) -> Occurred:
+    """What a person did, as an event: ``topic.delete: orders (count=2)``."""
+    if entry.action in (ALERT, NOTE):
+        return Occurred(entry.action, str(entry.details.get("text", "")), entry.at_ms, entry.subject)
+    details = ", ".join(f"{name}={_short(value)}" for name, value in entry.details.items() if value not in ("", None, []))
+    text = f"{entry.action}: {entry.subject}" + (f" ({details})" if details else "")
+    return Occurred(ACTION, text, entry.at_ms, entry.subject)
+
+
+async def note_event(journal: ActionJournal, note: NoteEvent) -> None:
+    """Record an alert or a note; it becomes an event with the next sample.
+
+    Raises:
+        UsageError: It is of another kind, says nothing, or too much.
+        StoreError: The journal cannot be written.
+    """
+    if note.kind not in (ALERT, NOTE):
+        raise UsageError(f"events of the kind “{note.kind}” are noted by the broker itself", kind=note.kind)
+    if not note.text.strip() or len(note.text) > TEXT_MAX or len(note.subject) > TEXT_MAX:
+        raise UsageError(f"a note has 1 to {TEXT_MAX} characters, not {len(note.text)}")
+    await journal.record(note.kind, note.subject, text=note.text)
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= DETAIL_MAX else f"{text[:DETAIL_MAX]}…"

@@ -1,0 +1,80 @@
+"""Atomic transactions as the window shows them: figures for snapshots, the open ones, an abort by hand."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from broker_core.engine.atomic.coordinator import Coordinator
+from broker_core.errors import UsageError
+from broker_core.protocol.atomic import State
+from broker_core.worker.channel.schema import AtomicPage, ListAtomic
+
+PAGE_MAX = 1_000
+
+
+class AtomicTransactions(Protocol):
+    """What is needed of `broker_core.engine.processors.atomic_service.AtomicService`."""
+
+    @property
+    def coordinator(self) -> Coordinator: ...
+
+    async def abort_by_hand(self, name: str) -> None: ...
+
+
+class StoredOffsets(Protocol):
+    """How far queues reach, whatever readers may know."""
+
+    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
+
+
+def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str, float]:
+    """Figures for `Snapshot.totals`."""
+    coordinator = atomic.coordinator
+    started = [entry.start_ms for entry in coordinator.state.ids.values() if entry.state is State.ONGOING]
+    held_back = 0
+    for queue in coordinator.state.open_queues():
+        first = coordinator.state.first_open_offset(queue)
+        held_back += 0 if first is None else store.stored_max_offset(*queue) - first
+    return {
+        "atomic_open": len(started),
+        "atomic_oldest_ms": min(started, default=-1),
+        "atomic_held_back": held_back,
+        "atomic_committed": coordinator.committed,
+        "atomic_aborted": coordinator.aborted,
+        "atomic_timed_out": coordinator.timed_out,
+    }
+
+
+def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffsets) -> AtomicPage:
+    """One page: open transactions first, the oldest first, then ids without one in the order of their names.
+
+    Raises:
+        UsageError: The page asked for is empty, too large, or before the first.
+    """
+    if not 1 <= query.count <= PAGE_MAX or query.start < 0:
+        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+    entries = sorted(
+        atomic.coordinator.state.ids.values(),
+        key=lambda entry: (entry.state is not State.ONGOING, entry.start_ms, entry.name),
+    )
+    rows = entries[query.start : query.start + query.count]
+    queues = [(row, queue, opened) for row, entry in enumerate(rows) for queue, opened in sorted(entry.queues.items())]
+    return AtomicPage(
+        total=len(entries),
+        name=[entry.name for entry in rows],
+        producer_id=[entry.producer_id for entry in rows],
+        epoch=[entry.epoch for entry in rows],
+        state=["deciding" if entry.deciding else _WORDS[entry.state] for entry in rows],
+        start_ms=[entry.start_ms for entry in rows],
+        update_ms=[entry.update_ms for entry in rows],
+        timeout_ms=[entry.timeout_ms for entry in rows],
+        offsets=[len(entry.offsets) for entry in rows],
+        queue_row=[row for row, _queue, _opened in queues],
+        queue_topic=[queue.topic for _row, queue, _opened in queues],
+        queue_id=[queue.queue_id for _row, queue, _opened in queues],
+        queue_first_offset=[opened.first_offset for _row, _queue, opened in queues],
+        queue_held_back=[store.stored_max_offset(*queue) - opened.first_offset for _row, queue, opened in queues],
+    )
+
+
+_WORDS = {State.EMPTY: "empty", State.ONGOING: "open", State.COMMITTED: "committed", State.ABORTED: "aborted"}

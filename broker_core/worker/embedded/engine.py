@@ -1,0 +1,90 @@
+"""What the worker needs of the engine to show it: the parts that sampling and queries read.
+
+`broker_core.engine.broker.embedded.EmbeddedBroker` has them; tests give their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from broker_core.engine.schedule.delay_console import DelayConsole
+from broker_core.engine.schedule.timer.console import TimerConsole
+from broker_core.engine.store.flush import FlushRun
+from broker_core.engine.store.results import StoreStats
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.clients import Consumers, Producers
+from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
+from broker_core.engine.tables.counters import Counters
+from broker_core.engine.tables.group_table import GroupTable
+from broker_core.engine.tables.topic_table import TopicTable
+from broker_core.worker.embedded.atomic_views import AtomicTransactions
+from broker_core.worker.transactions import Transactions
+
+
+class StoreFigures(Protocol):
+    """Reading side of `broker_core.engine.store.message_store.MessageStore`, as far as figures go."""
+
+    @property
+    def read_only(self) -> bool: ...
+
+    def queues(self) -> list[tuple[str, int]]: ...
+
+    def min_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def last_store_time(self, topic: str, queue_id: int) -> int: ...
+
+    def store_time(self, topic: str, queue_id: int, offset: int) -> int: ...
+
+    def stats(self) -> StoreStats: ...
+
+    def flush_runs(self) -> list[FlushRun]: ...
+
+
+class EngineView(Protocol):
+    """The engine's tables and counters. They are read on the engine's loop only."""
+
+    @property
+    def store(self) -> StoreFigures: ...
+
+    @property
+    def topics(self) -> TopicTable: ...
+
+    @property
+    def groups(self) -> GroupTable: ...
+
+    @property
+    def offsets(self) -> ConsumerOffsets: ...
+
+    @property
+    def consumers(self) -> Consumers[Any]: ...
+
+    @property
+    def producers(self) -> Producers[Any]: ...
+
+    @property
+    def journal(self) -> ActionJournal: ...
+
+    @property
+    def connections(self) -> int: ...
+
+    @property
+    def counters(self) -> Counters: ...
+
+    @property
+    def held_pulls(self) -> int: ...
+
+    @property
+    def delays(self) -> DelayConsole | None: ...
+
+    @property
+    def atomic(self) -> AtomicTransactions | None: ...
+
+    @property
+    def transactions(self) -> Transactions | None: ...
+
+    @property
+    def timers(self) -> TimerConsole | None: ...

@@ -1,0 +1,197 @@
+"""`StoredEngine`: a store directory without a broker, for looking: topics, positions and messages are read from its files.
+
+Nothing is owned, locked, listened on or written; what a broker that still runs stores from now on is not shown. Queues are
+those of `MessageStore.open(read_only=True)`: after a crash as a recovery would leave them, in memory alone. Searches read the
+files themselves and also find what no queue knows.
+
+Nothing is delivered and nobody is asked: delay levels and half messages are shown as they stood when it was opened. Messages
+with a time of their own (timers) are shown as messages of their system topic alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from broker_core.clock import wall_clock_ms
+from broker_core.config import BrokerConfig
+from broker_core.engine.processors.transaction_actions import TransactionActions
+from broker_core.engine.processors.transaction_service import transaction_settings
+from broker_core.engine.schedule.delay_console import DelayConsole
+from broker_core.engine.schedule.delay_service import DelayService
+from broker_core.engine.schedule.timer.console import TimerConsole
+from broker_core.engine.schedule.timers import LoopTimers
+from broker_core.engine.store.config_file import load_config
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.clients import Consumers, Producers
+from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
+from broker_core.engine.tables.counters import Counters
+from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
+from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
+from broker_core.engine.transaction.engine import CheckRequest, TransactionEngine
+from broker_core.errors import ReadOnlyConnectionError, UsageError
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.model import HostAddress
+from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.worker.channel.schema import CreateTopic, SendMessage, SendReceipt
+from broker_core.worker.connections import OpenConnection
+from broker_core.worker.embedded.atomic_views import AtomicTransactions
+
+Progress = Callable[[str, int, int], None]
+
+NOT_CLOSED = (
+    "the broker of this store still runs or did not end in good order: what is stored from now on is not shown; open it again"
+)
+
+
+class NoProducers:
+    """Nobody is connected."""
+
+    def living(self, group: str, /) -> int:  # noqa: ARG002  of any
+        """None."""
+        return 0
+
+    def ask(self, request: CheckRequest) -> bool:  # noqa: ARG002  whoever it is for
+        """Nobody was."""
+        return False
+
+
+class StoredTransactions:
+    """Undecided transactions of a store that is only read.
+
+    Attributes:
+        engine: Knows what is undecided.
+        actions: Never called: a read-only connection refuses before.
+        next_round_ms: There is none.
+    """
+
+    next_round_ms = -1
+
+    def __init__(self, config: BrokerConfig, store: MessageStore, journal: ActionJournal, *, clock: Callable[[], int]) -> None:
+        host = HostAddress.parse("127.0.0.1:0")
+        self.engine = TransactionEngine(store, NoProducers(), transaction_settings(config), clock=clock, host=host)
+        self.actions = TransactionActions(self.engine, journal)
+
+    async def load(self, offsets: ConsumerOffsets) -> None:
+        """Take in what the queues hold, in slices of a millisecond."""
+        starts = (offsets.get(CHECK_GROUP, topic, QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC))
+        for _slice in self.engine.loading(*starts):
+            await asyncio.sleep(0)
+
+    def living(self, group: str) -> int:  # noqa: ARG002  of any
+        """Connected producers: none."""
+        return 0
+
+
+class StoredEngine:
+    """See the module; it has the parts that `EmbeddedBroker` has for sampling and queries. On the loop.
+
+    Args:
+        config: Where the store is, and the names that the broker had.
+        clock: Time in ms since the epoch.
+    """
+
+    name_server_address = ""
+    broker_address = ""
+    connections = 0
+    held_pulls = 0
+    store: MessageStore
+    delays: DelayConsole | None = None
+    transactions: StoredTransactions | None = None
+    atomic: AtomicTransactions | None = None
+    timers: TimerConsole | None = None
+
+    def __init__(self, config: BrokerConfig, *, clock: Callable[[], int] = wall_clock_ms) -> None:
+        self._config = config
+        self._clock = clock
+        self.topics = TopicTable(config, clock=clock)
+        self.groups = GroupTable(auto_create=False, clock=clock)
+        self.offsets = ConsumerOffsets()
+        self.consumers: Consumers[str] = Consumers()
+        self.producers: Producers[str] = Producers()
+        self.counters = Counters(now_ms=clock())
+        self.journal = ActionJournal(StorePaths(config.store.root).config, clock=clock)
+        """Nothing is ever written to it: what acts is refused before."""
+        self.notice = ""
+        """What the user should know of the store; known after `start`."""
+
+    async def start(self, progress: Progress | None = None) -> None:
+        """Open the store and read the tables.
+
+        Raises:
+            StoreError: The directory is no store, or cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+
+        def tell(text: str, done: int, total: int) -> None:
+            if progress is not None:
+                loop.call_soon_threadsafe(progress, text, done, total)
+
+        paths = StorePaths(self._config.store.root)
+        is_closed = not paths.abort.exists()
+        opening = asyncio.to_thread(MessageStore.open, self._config.store, clock=self._clock, read_only=True, progress=tell)
+        self.store = await opening
+        self.notice = "" if is_closed else NOT_CLOSED
+        tables: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            TOPICS_FILE: self.topics.load,
+            GROUPS_FILE: self.groups.load,
+            OFFSETS_FILE: self.offsets.load,
+        }
+        for name, load in tables.items():
+            load(await asyncio.to_thread(load_config, paths.config / name) or {})
+        self.delays = self._read_delays(ConfigFiles(paths.config))
+        self.transactions = StoredTransactions(self._config, self.store, self.journal, clock=self._clock)
+        await self.transactions.load(self.offsets)
+
+    def _read_delays(self, files: ConfigFiles) -> DelayConsole:
+        service = DelayService(
+            self.store,
+            files,
+            self.journal,
+            clock=self._clock,
+            timers=LoopTimers(asyncio.get_running_loop()),
+            save_interval_ms=0,
+        )
+        service.load()
+        for level in service.delivery.levels.values():
+            level.look(self._clock())
+        return service.console
+
+    async def stop(self) -> None:
+        """Let the files go."""
+        await asyncio.to_thread(self.store.close)
+
+    def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
+        """None: nobody can connect."""
+        return ()
+
+    async def put_from_console(self, message: SendMessage) -> SendReceipt:  # noqa: ARG002  refused whatever it is
+        """Refused.
+
+        Raises:
+            ReadOnlyConnectionError: Always.
+        """
+        self._refuse()
+
+    async def create_topic(self, topic: CreateTopic) -> None:  # noqa: ARG002  as above
+        """Refused.
+
+        Raises:
+            ReadOnlyConnectionError: Always.
+        """
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ReadOnlyConnectionError(f"the store {self._config.store.root} is only read: nothing was changed")
+
+    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:  # noqa: ARG002  as above
+        """Refused.
+
+        Raises:
+            UsageError: Always: only a broker can answer.
+        """
+        raise UsageError(f"no broker runs here: the store {self._config.store.root} is only read")

@@ -1,0 +1,69 @@
+"""Timers as the window shows them: figures for snapshots, pages, actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker_core.engine.schedule.timer.console import PendingTimer, Place, TimerConsole, TimerPage
+from broker_core.engine.schedule.timer.messages import TimerSummary
+from broker_core.errors import BugError
+from broker_core.worker.channel.schema import ActOnTimers, ListTimers, PendingTimers, TimerForecast, TimersActed
+
+_UNREADABLE = TimerSummary("", -1, "", "", "", -1, -1, -1, -1, 0, is_delete=False)
+
+
+def timer_figures(console: TimerConsole | None) -> dict[str, float]:
+    """The figures of `broker_core.worker.channel.schema.Snapshot.timers`."""
+    return {} if console is None else console.figures()._asdict()
+
+
+def forecast(console: TimerConsole) -> TimerForecast:
+    """How many messages are due when."""
+    return TimerForecast(*console.outlook())
+
+
+def first_step(console: TimerConsole, query: ListTimers) -> TimerPage:
+    """The page of a query, on the broker's loop.
+
+    Raises:
+        UsageError: The count is out of range.
+    """
+    start = Place(query.slot_ms, query.position) if query.slot_ms > 0 else None
+    return console.page(start, query.count, topic=query.topic)
+
+
+def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) -> PendingTimers:
+    """Put a page into columns."""
+    rows: list[tuple[PendingTimer, TimerSummary]] = [
+        (timer, summary or _UNREADABLE) for timer, summary in zip(page.timers, summaries, strict=True)
+    ]
+    return PendingTimers(
+        slot_ms=[timer.place.slot_ms for timer, _ in rows],
+        position=[timer.place.position for timer, _ in rows],
+        due_ms=[summary.due_ms for _, summary in rows],
+        store_ms=[summary.stored_ms for _, summary in rows],
+        physical_offset=[timer.unit.physical_offset for timer, _ in rows],
+        topic=[summary.topic for _, summary in rows],
+        queue_id=[summary.queue_id for _, summary in rows],
+        tag=[summary.tag for _, summary in rows],
+        keys=[summary.keys for _, summary in rows],
+        unique_key=[summary.unique_key for _, summary in rows],
+        body_bytes=[summary.body_bytes for _, summary in rows],
+        is_cancelled=[timer.is_cancelled for timer, _ in rows],
+        next_slot_ms=-1 if page.next is None else page.next.slot_ms,
+        next_position=-1 if page.next is None else page.next.position,
+    )
+
+
+async def act_on_timers(console: TimerConsole, command: ActOnTimers) -> TimersActed:
+    """Carry out a command.
+
+    Raises:
+        UsageError: There is no such action, or the time cannot be kept.
+        StoreError: The store or the disk does not take it.
+    """
+    if len(command.slot_ms) != len(command.position):
+        raise BugError(f"{len(command.slot_ms)} slots came with {len(command.position)} positions")
+    places = [Place(*both) for both in zip(command.slot_ms, command.position, strict=True)]
+    acted = await console.act(command.action, places, due_ms=command.due_ms)
+    return TimersActed(acted.done, [place.slot_ms for place in acted.gone])

@@ -1,0 +1,210 @@
+"""Topics, groups, clients and connections, and the store from inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from broker_core.protocol.filter.rejection import Wanted, wanted_topics
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create or change a topic. Answer: `Done`."""
+
+    topic: str
+    read_queues: int
+    write_queues: int
+    permission: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ListMembers:
+    """Clients of a group. Answer: `Members`."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskBroker:
+    """A remoting request of administration, as mqadmin would send it; no account is asked for. Answer: `BrokerAnswer`."""
+
+    code: int
+    """`broker_core.protocol.codes.RequestCode`"""
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    name_server: bool = False
+    """To the name server, not to the broker."""
+    broker_name: str = ""
+    """Which broker of a cluster; empty: the only one, or any."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureTopics:
+    """How much of the disk topics take, at most 100 of them at once. Answer: `TopicMeasures`."""
+
+    topics: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ListConnections:
+    """Every connection of broker and name server, and who uses it. Answer: `ConnectionPage`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConnection:
+    """End a connection, named as `ConnectionPage` does; its client connects again if it wants. Recorded. Answer: `Done`."""
+
+    side: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStore:
+    """The store from inside. Answer: `StorePicture`."""
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Parallel lists, one item a client."""
+
+    client_id: list[str]
+    address: list[str]
+    language: list[str]
+    version: list[str]
+    last_heartbeat_ms: list[int]
+    subscriptions: list[dict[str, str]]
+    """Topic → filter expression."""
+    notice: str = ""
+    """What is missing, and why."""
+    expression_types: list[dict[str, str]] = field(default_factory=list)
+    """Topic → TAG or SQL92; none where that is not known."""
+
+    def wanted(self, client: int) -> dict[str, Wanted]:
+        """What a client subscribes to, by topic."""
+        kinds = self.expression_types[client] if self.expression_types else {}
+        return wanted_topics(self.subscriptions[client], kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAnswer:
+    """A remoting response with code SUCCESS; others come as a `Failure` with code and remark."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    notice: str = ""
+    """What brokers of a cluster did not give, and why."""
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    """Broker → its body, where each of several has its own, such as settings; ``body`` is that of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMeasures:
+    """Parallel lists, one item a queue that has, or had, messages."""
+
+    topic: list[str]
+    queue_id: list[int]
+    oldest_ms: list[int]
+    """Store time of the oldest message; -1 when there is none."""
+    log_bytes: list[int]
+    """Of the records in the commit log."""
+    queue_bytes: list[int]
+    """Of the units in the consume queue."""
+    is_estimate: list[bool]
+    """Whether ``log_bytes`` comes from a part of the records."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionPage:
+    """Parallel lists: the first have one item a connection, those that begin with ``member`` one a group that a client is in.
+
+    ``side`` is ``broker`` or ``name server`` for connections that these serve, ``registration`` for the broker's own to its
+    name server; ``address`` is the other end's. Bytes and requests count since the connection stands; -1 where the broker does
+    not tell, as with times.
+    """
+
+    taken_ms: int
+    side: list[str]
+    address: list[str]
+    local_address: list[str]
+    language: list[str]
+    version: list[str]
+    connected_ms: list[int]
+    last_active_ms: list[int]
+    bytes_in: list[int]
+    bytes_out: list[int]
+    requests: list[int]
+    member_row: list[int]
+    """Index of the connection."""
+    member_role: list[str]
+    """``producer`` or ``consumer``."""
+    member_client_id: list[str]
+    member_group: list[str]
+    member_heartbeat_ms: list[int]
+    member_topics: list[dict[str, str]]
+    """Topic → filter expression of the group; empty for producers, who do not say."""
+    notice: str = ""
+    """What is missing, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorePicture:
+    """The store from inside; lists of one prefix are parallel. Offsets are physical, sizes bytes."""
+
+    taken_ms: int
+    log_file_bytes: int
+    log_base: list[int]
+    log_first_ms: list[int]
+    """Store time of the first record, -1 where none is and for all but the 64 newest files."""
+    log_modified_ms: list[int]
+    log_min: int
+    log_end: int
+    """End of what is written; consume queues are filled by the same put, so dispatch ends here too."""
+    log_flushed: int
+    indexed: int
+    """End of what the index knows, -1 when none is kept."""
+    queue_topic: list[str]
+    queue_count: list[int]
+    queue_entries: list[int]
+    queue_bytes: list[int]
+    queue_behind: list[int]
+    """Entries in memory that are not in the files yet."""
+    index_name: list[str]
+    index_entries: list[int]
+    index_capacity: list[int]
+    index_begin_ms: list[int]
+    index_end_ms: list[int]
+    index_bytes: list[int]
+    clean_ms: list[int]
+    """Runs of cleaning that deleted something or failed, oldest first."""
+    clean_trigger: list[str]
+    clean_log_files: list[int]
+    clean_queue_files: list[int]
+    clean_index_files: list[int]
+    clean_log_bytes: list[int]
+    clean_error: list[str]
+    overdue_files: int
+    """Files of the log past their time."""
+    flush_ms: list[int]
+    """Newest syncs of the log, oldest first: when each ended, how long it took, what it made durable."""
+    flush_took_us: list[int]
+    flush_bytes: list[int]
+    disk_used_bytes: int
+    disk_total_bytes: int
+    store_bytes: int
+    max_used_percent: int
+    """Above this, files past their time go at any hour; above the next, files go before their time; above the third, puts
+    are refused."""
+    clean_forcibly_percent: int
+    refuse_percent: int
+    clean_forcibly: bool
+    delete_when: str
+    file_reserved_hours: int
+    flush_disk_type: str
+    flush_interval_ms: int
+    refusal: str
+    """Why puts are refused; empty while they are taken."""

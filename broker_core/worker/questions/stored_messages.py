@@ -1,0 +1,184 @@
+"""Messages of the store: read, looked into, sent, and what became of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BrowseQueue:
+    """Message heads of one queue, from an offset on. Answer: `MessagePage`.
+
+    ``count`` is at most 1,000. ``queue_id`` -1 means the newest ``count`` messages of all queues (``start_offset`` is then
+    unused).
+    """
+
+    topic: str
+    queue_id: int
+    start_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindOffset:
+    """First offset of a queue whose store time is at or after ``timestamp_ms``. Answer: `FoundOffset`."""
+
+    topic: str
+    queue_id: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    """One whole message. Answer: `MessageDetail`."""
+
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessageById:
+    """One whole message by its offset message id. Answer: `MessageDetail`."""
+
+    offset_message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFields:
+    """Read fields of messages for the columns of a list. Answer: `FieldValues`.
+
+    ``places`` are physical offsets, at most 1,000; ``fields`` are those of the filter language (``prop.region``,
+    ``body.items[0].sku``), at most 50. ``around`` is a regular expression: bodies then begin shortly before its first match.
+    """
+
+    places: list[int]
+    fields: list[str]
+    around: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLifeline:
+    """What is known of the life of a message, from its place in the commit log. Answer: `Lifeline`."""
+
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Store a message as a producer's send would, with the same checks. Answer: `SendReceipt`. ``queue_id`` -1: any.
+
+    ``transaction`` sends it as a half message and says how that ends: ``commit``, ``rollback``, or ``unknown`` for neither. The
+    receipt is that of the half message then.
+    """
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: dict[str, str]
+    flag: int = 0
+    transaction: str = ""
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Heads in order of queue offset (newest first for queue -1). All lists have one item a message."""
+
+    topic: str
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    store_ms: list[int]
+    born_ms: list[int]
+    body_bytes: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_start: list[bytes]
+    """First 200 bytes of the decompressed body."""
+    min_offset: int
+    max_offset: int
+    next_offset: int
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOffset:
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDetail:
+    """Everything stored about one message. ``body`` is decompressed; ``stored_body_bytes`` is its size on disk."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    offset_message_id: str
+    store_bytes: int
+    body: bytes
+    stored_body_bytes: int
+    body_crc: int
+    flag: int
+    sys_flag: int
+    born_ms: int
+    born_host: str
+    store_ms: int
+    store_host: str
+    reconsume_times: int
+    prepared_transaction_offset: int
+    properties: dict[str, str]
+    notice: str = ""
+    """Why the body could not be decompressed, if so."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValues:
+    """Fields of messages, each list with one item a message: its values as text, empty where there is none."""
+
+    texts: list[list[str]]
+    """One list for each field."""
+    body_start: list[bytes]
+    """First 200 bytes of the decompressed bodies."""
+    unread: list[int] = field(default_factory=list)
+    """Numbers of messages that are not known, as their broker did not give them in time; their items are empty."""
+    notice: str = ""
+    """What is missing, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifeline:
+    """Events in their order (`worker.lifeline.order`), as parallel lists of the fields of `worker.lifeline.model.Event`."""
+
+    unique_key: str
+    at_ms: list[int]
+    kind: list[str]
+    evidence: list[str]
+    source: list[str]
+    until_ms: list[int]
+    group: list[str]
+    number: list[int]
+    topic: list[str]
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    outcome: list[str]
+    host: list[str]
+    missing: list[str]
+    """What could not be found, a sentence each, with the reason."""
+    branch: list[int] = field(default_factory=list)
+    """Which life each event is of; empty: all of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendReceipt:
+    """Where a message is that was sent; the store time is -1 where the broker does not tell it."""
+
+    offset_message_id: str
+    queue_id: int
+    queue_offset: int
+    store_ms: int

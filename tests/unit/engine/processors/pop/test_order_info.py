@@ -1,0 +1,67 @@
+import pytest
+
+from broker_core.engine.processors.pop.handle import QueueOf
+from broker_core.engine.processors.pop.order_info import OrderInfo, OrderRecord
+from broker_core.errors import CodecError
+
+QUEUE = QueueOf("popT1", "popG1o", 0)
+# consumerOrderInfo.json as 5.3.3 wrote it.
+REAL = {
+    "table": {
+        "popT1@popG1o": {
+            "0": {"a": "a3", "cm": 0, "i": 4000, "l": 1795275996967, "o": [2, 1, 2], "oc": {"2": 1}, "popTime": 1795275996966}
+        }
+    }
+}
+
+
+def test_the_file_of_5_3_3_is_read_and_written():
+    orders = OrderInfo()
+    orders.load(REAL)
+    record = orders.get(QUEUE, 2)
+    assert (record.offsets, record.counts, record.attempt_id) == ([2, 3, 5], {2: 1}, "a3")
+    assert record.blocked_until() == 1795275996966 + 4000
+    assert orders.to_json() == REAL
+
+
+def test_changed_times_are_kept():
+    orders = OrderInfo()
+    orders.load(REAL)
+    orders.postpone(orders.get(QUEUE, 2), 3, 99)
+    again = OrderInfo()
+    again.load(orders.to_json())
+    assert again.get(QUEUE, 2).visible_at(3) == 99
+
+
+def test_the_offset_moves_to_the_first_message_that_is_not_acked():
+    orders = OrderInfo()
+    record = OrderRecord(100, 10, [5, 6, 9], "a", 100)
+    orders.popped(QUEUE, record, 5)
+    assert orders.ack(QUEUE, record, 6) == 5
+    assert orders.ack(QUEUE, record, 5) == 9
+    assert orders.ack(QUEUE, record, 9) == 10
+    assert orders.get(QUEUE, 10) is None
+
+
+def test_an_offset_that_someone_else_moved_ends_the_record():
+    orders = OrderInfo()
+    orders.popped(QUEUE, OrderRecord(100, 10, [5, 6], "a", 100), 5)
+    assert orders.get(QUEUE, 5) is not None
+    assert orders.get(QUEUE, 0) is None
+
+
+def test_queues_of_what_is_gone_are_forgotten():
+    orders = OrderInfo()
+    orders.load(REAL)
+    orders.clean({("popT1", "popG1o")})
+    assert orders.pairs() == {("popT1", "popG1o")}
+    orders.clean(set())
+    assert orders.to_json() == {"table": {}}
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"popTime": 1, "i": 2, "o": []}, {"popTime": 1, "i": 2, "o": ["x"]}, {"popTime": "x"}, 7]
+)
+def test_an_entry_that_cannot_be_read_is_told(entry):
+    with pytest.raises(CodecError, match=r"consumerOrderInfo\.json"):
+        OrderInfo().load({"table": {"T@g": {"0": entry}}})

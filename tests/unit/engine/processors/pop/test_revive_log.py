@@ -1,0 +1,245 @@
+"""What is out survives a kill, whoever takes the store over."""
+
+import json
+
+import pytest
+
+from broker_core.engine.processors.pop.revive_log import REVIVE_GROUP
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.message.record import decode_record
+from tests.support.pop_bench import pop_bench, restart
+
+REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_DefaultCluster"
+
+
+@pytest.fixture
+def bench(tmp_path):
+    with pop_bench(tmp_path / "store") as made:
+        yield made
+
+
+def revive_records(bench, queue=0):
+    found = bench.state.store.get_messages(REVIVE_TOPIC, queue, 0, 32).records
+    return [decode_record(record) for record in found]
+
+
+def test_records_have_the_form_of_5_3_3(bench):
+    for number in range(3):
+        bench.put("T", 0, b"%d" % number)
+    messages = bench.pop()
+    now = bench.clock()
+    bench.ack(messages[1])
+    checkpoint, ack = revive_records(bench)
+    assert checkpoint.body == (
+        b'{"bm":0,"bn":"broker-a","c":"CG","d":[0,1,2],"it":10000,"n":3,"pt":%d,"q":0,"reviveTime":%d,"ro":0,"so":0,"t":"T"}'
+        % (now, now + 10_000)
+    )
+    assert checkpoint.properties["UNIQ_KEY"] == f"T@0@0@CG@{now}@broker-a@ck"
+    assert (checkpoint.properties["TAGS"], checkpoint.properties["TIMER_DELIVER_MS"]) == ("ck", str(now))
+    assert ack.body == b'{"ao":1,"bn":"broker-a","c":"CG","pt":%d,"q":0,"so":0,"t":"T"}' % now
+    assert (ack.properties["TAGS"], ack.properties["UNIQ_KEY"]) == ("ack", f"T@0@1@CG@{now}@broker-a@ack")
+
+
+def test_a_killed_broker_knows_again_what_was_out_and_what_was_acked(bench):
+    for number in range(4):
+        bench.put("T", 0, b"%d" % number)
+    messages = bench.pop()
+    bench.ack(messages[0])
+    bench.ack(messages[2])
+    bench.state.store.flush()
+    again = restart(bench)
+    assert again.bodies() == []
+    again.ack(messages[3])
+    again.pass_time(10_000)
+    assert again.bodies() == [b"1"]
+
+
+def test_what_came_again_does_not_come_once_more_after_a_kill(bench):
+    bench.put("T", 0, b"one")
+    bench.pop()
+    bench.state.store.flush()
+    bench.pass_time(10_000)
+    bench.state.store.flush()
+    again = restart(bench)
+    again.pass_time(60_000)
+    assert again.bodies() == [b"one"]
+    assert again.bodies() == []
+
+
+def test_a_written_offset_never_passes_a_checkpoint_that_is_not_on_the_disk(bench):
+    bench.put("T", 0, b"zero")
+    bench.state.store.flush()
+    bench.pop()
+    outstanding = bench.dispatcher.pop.outstanding
+    assert bench.state.offsets.get("CG", "T", 0) == 1
+    assert outstanding.offsets_to_write(bench.state.offsets)["offsetTable"]["T@CG"]["0"] == 0
+    bench.state.store.flush()
+    assert outstanding.offsets_to_write(bench.state.offsets)["offsetTable"]["T@CG"]["0"] == 1
+
+
+def test_the_revive_group_follows_what_is_done_with_once_that_is_on_the_disk(bench):
+    bench.put("T", 0, b"one")
+    (message,) = bench.pop()
+    bench.ack(message)
+    bench.pass_time(1_000)
+    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) in (-1, 0)
+    bench.state.store.flush()
+    bench.pass_time(1_000)
+    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == 2
+
+
+def test_a_checkpoint_that_stays_out_long_is_written_again_at_the_end(bench, monkeypatch):
+    monkeypatch.setattr("broker_core.engine.processors.pop.revive_log.REWRITE_BEHIND", 4)
+    bench.put("T", 0, b"long")
+    (long,) = bench.pop(invisibleTime=600_000)
+    for number in range(80):
+        bench.put("T", 0, b"%d" % number)
+        (message,) = bench.pop()
+        bench.ack(message)
+    bench.state.store.flush()
+    bench.pass_time(1_000)
+    bench.state.store.flush()
+    bench.pass_time(1_000)
+    first_needed = bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, long.handle.revive_queue)
+    assert first_needed > 10
+    again = restart(bench)
+    again.pass_time(600_000)
+    assert again.bodies() == [b"long"]
+
+
+def test_buffered_pops_that_are_acked_leave_nothing_in_the_log(tmp_path):
+    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+        for number in range(3):
+            bench.put("T", 0, b"%d" % number)
+        messages = bench.pop(invisibleTime=60_000)
+        for message in messages[:2]:
+            bench.ack(message)
+        assert revive_records(bench) == []
+        outstanding = bench.dispatcher.pop.outstanding
+        bench.state.store.flush()
+        assert outstanding.offsets_to_write(bench.state.offsets)["offsetTable"]["T@CG"]["0"] == 0
+        bench.ack(messages[2])
+        bench.pass_time(60_000)
+        assert revive_records(bench) == []
+        assert outstanding.offsets_to_write(bench.state.offsets)["offsetTable"]["T@CG"]["0"] == 3
+
+
+def test_buffered_pops_are_written_in_time_with_the_acks_so_far(tmp_path):
+    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+        for number in range(3):
+            bench.put("T", 0, b"%d" % number)
+        messages = bench.pop(invisibleTime=60_000)
+        bench.ack(messages[0])
+        bench.pass_time(10_000)
+        (checkpoint,) = revive_records(bench)
+        assert json.loads(checkpoint.body)["bm"] == 1
+        bench.state.store.flush()
+        again = restart(bench)
+        again.pass_time(50_000)
+        assert again.bodies() == [b"1", b"2"]
+
+
+def test_a_killed_broker_gives_buffered_pops_out_again(tmp_path):
+    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+        bench.put("T", 0, b"one")
+        bench.pop(invisibleTime=60_000)
+        bench.state.store.flush()
+        assert restart(bench).bodies() == [b"one"]
+
+
+def test_a_changed_time_is_written_where_the_pop_was(tmp_path):
+    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+        bench.put("T", 0, b"one")
+        (message,) = bench.pop(invisibleTime=2_000)
+        bench.state.store.flush()
+        offsets = bench.dispatcher.pop.outstanding.offsets_to_write(bench.state.offsets)
+        assert offsets["offsetTable"]["T@CG"]["0"] == 1
+        bench.postpone(message, 60_000)
+        again = restart(bench, offsets)
+        again.pass_time(60_001)  # counted from the change, which is later than the pop by a millisecond at least
+        assert again.bodies() == [b"one"]
+
+
+def foreign(bench, tag, body, *, enqueued=True):
+    """A record as RocketMQ's timer delivers it."""
+    properties = {"TAGS": tag, "TIMER_DELIVER_MS": str(bench.clock())}
+    if enqueued:
+        properties["TIMER_ENQUEUE_MS"] = "1"
+    host = HostAddress.parse("127.0.0.1:10911")
+    text = json.dumps(body).encode() if isinstance(body, dict) else body
+    bench.state.store.put(
+        MessageToStore(REVIVE_TOPIC, 3, 0, 0, bench.clock(), host, host, 0, 0, text, encode_properties(properties))
+    )
+
+
+def test_records_that_the_timer_of_a_store_taken_over_delivers_are_understood(bench):
+    bench.state.groups.find("CG")
+    for number in range(3):
+        bench.put("T", 0, b"%d" % number)
+    bench.state.offsets.commit("CG", "T", 0, 3)
+    popped_ms = bench.clock()
+    names = {"t": "T", "c": "CG", "q": 0, "so": 0, "pt": popped_ms, "bn": "broker-a"}
+    bench.pass_time(9_000)
+    foreign(bench, "ck", names | {"it": 10_000, "bm": 0, "n": 3, "d": [0, 1, 2], "ro": 0})
+    bench.pass_time(1_500)
+    # The acks are delivered behind the time of the checkpoint, and still count.
+    foreign(bench, "ack", names | {"ao": 1})
+    foreign(bench, "bAck", names | {"aol": [2], "ao": 0})
+    bench.pass_time(1_000)
+    assert bench.bodies() == []
+    bench.pass_time(3_000)
+    assert bench.bodies() == [b"0"]
+
+
+def test_an_ack_may_come_before_its_checkpoint(bench):
+    bench.state.groups.find("CG")
+    bench.put("T", 0, b"one")
+    bench.state.offsets.commit("CG", "T", 0, 1)
+    popped_ms = bench.clock()
+    fields = {
+        "consumerGroup": "CG", "topic": "T", "queueId": 0, "offset": 0,
+        "extraInfo": f"0 {popped_ms} 10000 3 0 broker-a 0 0",
+    }  # fmt: skip
+    bench.answer(bench.peer, 200051, fields)
+    bench.state.store.flush()
+    again = restart(bench)
+    for broker in (bench, again):
+        broker.pass_time(0)
+    foreign(again, "ck", {"t": "T", "c": "CG", "q": 0, "so": 0, "pt": popped_ms, "it": 10_000, "bm": 0, "n": 1, "d": [0]})
+    again.pass_time(60_000)
+    assert again.bodies() == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"t":1}', {"t": "T", "c": "CG", "q": 0, "so": 0, "pt": 1, "it": 1, "n": 0}]
+)
+@pytest.mark.parametrize("tag", ["ck", "ack", "bAck", "other"])
+def test_a_record_that_cannot_be_read_is_left_out(bench, tag, body):
+    foreign(bench, tag, body)
+    bench.pass_time(10)
+    assert len(bench.dispatcher.pop.outstanding.ledger) == 0
+
+
+def test_messages_of_a_deleted_topic_are_forgotten(bench):
+    bench.put("T", 0, b"one")
+    bench.pop()
+    bench.state.topics.remove("T")
+    bench.pass_time(10_000)
+    assert len(bench.dispatcher.pop.outstanding.ledger) == 0
+
+
+def test_while_the_store_takes_nothing_pops_give_nothing_and_what_is_due_waits(bench, monkeypatch):
+    for number in range(2):
+        bench.put("T", number, b"%d" % number)
+    (first,) = bench.pop(queueId=0)
+    monkeypatch.setattr(MessageStore, "put", lambda _store, _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
+    assert bench.bodies(queueId=1) == []
+    bench.pass_time(10_000)
+    response = bench.ack(first)
+    assert (response.code, "come again" in response.remark) == (1, True)
+    monkeypatch.undo()
+    bench.pass_time(1_000)
+    assert sorted(bench.bodies()) == [b"0", b"1"]

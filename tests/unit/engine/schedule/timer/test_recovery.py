@@ -1,0 +1,258 @@
+"""Opening again: after a stop, a kill, lost or damaged files, another precision, a week away."""
+
+import struct
+
+import pytest
+
+from broker_core.engine.schedule.timer.layout import SLOTS_TTL, WHEEL_BYTES, WHEEL_TOPIC
+from broker_core.errors import CorruptStoreError
+from tests.support.timer_bench import DAY_MS, SMALL_LOG_FILE, TimerBench
+
+SECOND = 1_000
+
+
+@pytest.fixture
+def sent(bench):
+    """Five messages, ten seconds apart, the third cancelled, all in the wheel and on disk."""
+    start = bench.clock()
+    for number in range(1, 6):
+        bench.send(f"k{number}", start + 10 * number * SECOND)
+    bench.send("del", start + 30 * SECOND, cancels="k3")
+    bench.send("far", start + 20 * DAY_MS)
+    bench.turns()
+    bench.flush()
+    return bench
+
+
+def reopen(bench, **settings):
+    reopened = TimerBench(bench.stores.root, **settings)
+    reopened.stores = bench.stores
+    reopened.precisions = bench.precisions
+    return reopened.open()
+
+
+def log_files(bench):
+    return sorted(bench.paths.log.iterdir())
+
+
+def the_rest_comes(bench):
+    bench.pass_time(60 * SECOND)
+    assert bench.delivered() == ["k1", "k2", "k4", "k5"]
+    bench.pass_time(20 * DAY_MS)
+    assert bench.delivered() == ["k1", "k2", "k4", "k5", "far"]
+    assert bench.work.figures.lost == 0
+    return bench
+
+
+def test_a_stop_in_good_order_changes_nothing(sent):
+    sent.pass_time(15 * SECOND)
+    sent.close()
+    again = reopen(sent)
+    assert again.work.store.waiting == 5 - 1
+    assert not again.work.store.is_redoing
+    the_rest_comes(again)
+
+
+def test_a_kill_with_everything_on_disk_repeats_at_most_what_came_since_the_last_write(sent):
+    sent.pass_time(10 * SECOND)
+    sent.flush()
+    sent.pass_time(10 * SECOND)
+    sent.crash()
+    again = reopen(sent)
+    again.turns()
+    assert again.delivered() == ["k1", "k2", "k2"]
+
+
+def test_units_that_were_not_written_are_made_again_from_the_wheel_topic(bench):
+    start = bench.clock()
+    for number in range(1, 6):
+        bench.send(f"k{number}", start + 10 * number * SECOND)
+        if number == 2:
+            bench.turns()
+            bench.flush()
+    bench.turns()
+    bench.crash()
+    again = reopen(bench)
+    assert again.work.store.queue_offset == 2
+    again.turns()
+    assert again.work.store.waiting == 5
+    again.pass_time(60 * SECOND)
+    assert again.delivered() == ["k1", "k2", "k3", "k4", "k5"]
+
+
+def test_nothing_was_ever_written(bench):
+    bench.send("a", bench.clock() + 10 * SECOND)
+    bench.turns()
+    bench.crash()
+    again = reopen(bench)
+    again.pass_time(20 * SECOND)
+    assert again.delivered() == ["a"]
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\xff" * 100, b"\x01" * WHEEL_BYTES, None])
+def test_a_damaged_wheel_file_does_no_harm(sent, garbage):
+    sent.close()
+    if garbage is None:
+        sent.paths.wheel.unlink()
+    else:
+        sent.paths.wheel.write_bytes(garbage)
+    again = reopen(sent)
+    again.flush()
+    assert sent.paths.wheel.stat().st_size == WHEEL_BYTES
+    again.close()
+    the_rest_comes(reopen(again))
+
+
+def test_the_wheel_file_is_again_what_it_was(sent):
+    sent.close()
+    before = sent.paths.wheel.read_bytes()
+    sent.paths.wheel.write_bytes(bytes(WHEEL_BYTES))
+    again = reopen(sent)
+    again.flush()
+    assert sent.paths.wheel.read_bytes() == before
+
+
+def test_a_lost_timer_log_is_made_again_without_repeating_what_was_delivered(sent, caplog):
+    sent.pass_time(15 * SECOND)
+    sent.close()
+    for path in log_files(sent):
+        path.unlink()
+    again = reopen(sent)
+    assert "made again from the wheel topic" in caplog.text
+    the_rest_comes(again)
+
+
+def test_a_lost_timer_log_does_not_bring_back_what_was_rolled(sent):
+    sent.pass_time(11 * DAY_MS)
+    sent.close()
+    for path in log_files(sent):
+        path.unlink()
+    again = reopen(sent)
+    again.pass_time(11 * DAY_MS)
+    assert again.delivered() == ["k1", "k2", "k4", "k5", "far"]
+
+
+@pytest.mark.parametrize("position", [0, 12, 52 * 3 + 13, 52 * 6])
+def test_a_damaged_unit_ends_the_log_and_the_rest_is_made_again(sent, position):
+    sent.close()
+    path = log_files(sent)[0]
+    data = bytearray(path.read_bytes())
+    data[position : position + 4] = b"\xff\xff\xff\xff"
+    path.write_bytes(data)
+    the_rest_comes(reopen(sent))
+
+
+def test_a_missing_checkpoint_loses_nothing(sent):
+    sent.close()
+    sent.paths.checkpoint.unlink()
+    the_rest_comes(reopen(sent))
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 31, b"\xff" * 5])
+def test_a_short_checkpoint_is_as_none(sent, data):
+    sent.close()
+    sent.paths.checkpoint.write_bytes(data)
+    the_rest_comes(reopen(sent))
+
+
+def test_files_of_different_sizes_are_refused_with_what_to_do(sent):
+    sent.close()
+    (sent.paths.log / f"{SMALL_LOG_FILE:020d}").write_bytes(bytes(1_000))
+    with pytest.raises(CorruptStoreError, match="Move the directory away"):
+        reopen(sent)
+
+
+def test_units_of_records_that_a_power_cut_took_are_dropped_for_good(sent):
+    sent.close()
+    end = sent.store.commit_log_max_offset
+    path = log_files(sent)[-1]
+    data = bytearray(path.read_bytes())
+    unit = 52 * 6 % len(data)
+    struct.pack_into(">q", data, unit + 28, end + 100)
+    path.write_bytes(data)
+    again = reopen(sent)
+    assert again.work.store.waiting == 4
+    again.close()
+    assert reopen(again).work.store.waiting == 4
+
+
+@pytest.mark.parametrize(("before", "after"), [(1_000, 100), (1_000, 5_000), (100, 1_000), (1_000, 700), (250, 1_000)])
+def test_another_precision_makes_nothing_early_and_loses_nothing(tmp_path, before, after):
+    bench = TimerBench(tmp_path / "store", precision_ms=before).open()
+    bench.clock.now_ms += 123
+    start = bench.clock()
+    for number in range(20):
+        bench.send(f"k{number:02}", start + 3_210 * (number + 1))
+        if number == 15:
+            bench.turns()
+    bench.send("far", start + 17 * DAY_MS + 55)
+    bench.close()
+    again = reopen(bench, precision_ms=after)
+    again.send("new", start + 18 * DAY_MS)
+    again.pass_time(19 * DAY_MS)
+    arrivals = again.arrivals()
+    assert sorted(again.delivered()) == [*["far"], *(f"k{number:02}" for number in range(20)), "new"]
+    for at_ms, properties in arrivals:
+        late = at_ms - int(properties["TIMER_DELIVER_MS"])
+        assert 0 <= late <= before + after
+    again.close()
+
+
+def test_a_precision_that_no_file_tells_is_seen_in_the_wheel(tmp_path):
+    bench = TimerBench(tmp_path / "store", precision_ms=200).open()
+    bench.send("a", bench.clock() + 5_050)
+    bench.turns()
+    bench.close()
+    again = reopen(bench, precision_ms=1_000)
+    assert again.precisions == {"changes": [{"fromOffset": 0, "precisionMs": 200}, {"fromOffset": 1, "precisionMs": 1_000}]}
+    again.close()
+
+
+@pytest.mark.parametrize("days", [6, 8, 15, 40])
+def test_a_stop_of_weeks_loses_nothing_and_delivers_by_time(bench, days):
+    start = bench.clock()
+    for number, due_days in enumerate((3, 1, 9, 2, 30)):
+        bench.send(f"k{number}", start + due_days * DAY_MS)
+    bench.turns()
+    bench.close()
+    bench.clock.advance(days * DAY_MS)
+    again = reopen(bench)
+    again.send("new", again.clock() + 10 * SECOND)
+    again.pass_time(11 * SECOND)
+    expected = {6: "k1 k3 k0 new", 8: "k1 k3 k0 new", 15: "k1 k3 k0 k2 new", 40: "k1 k3 k0 k2 k4 new"}[days]
+    order = again.delivered()
+    assert sorted(order) == sorted(expected.split())
+    assert [key for key in order if key in ("k1", "k3", "k0")] == ["k1", "k3", "k0"]
+    again.pass_time(31 * DAY_MS)
+    assert sorted(again.delivered()) == ["k0", "k1", "k2", "k3", "k4", "new"]
+
+
+def test_old_log_files_go_when_the_commit_log_has_deleted_their_records(sent):
+    for number in range(30):
+        sent.send(f"m{number}", sent.clock() + 5 * SECOND)
+    sent.pass_time(10 * SECOND)
+    sent.flush()
+    files = len(log_files(sent))
+    assert files > 3
+    unit = sent.work.store.log.unit(SMALL_LOG_FILE)
+    assert sent.work.store.clean(unit.physical_offset) == 1
+    assert sent.work.store.clean(sent.store.commit_log_max_offset) == files - 2
+    assert len(log_files(sent)) == 1
+    sent.close()
+    assert reopen(sent).work.store.log.start == (files - 1) * SMALL_LOG_FILE
+
+
+def test_a_wheel_topic_that_was_cut_below_the_checkpoint_is_followed(sent):
+    sent.close()
+    data = bytearray(sent.paths.checkpoint.read_bytes())
+    struct.pack_into(">qq", data, 16, 500, 500)
+    sent.paths.checkpoint.write_bytes(data)
+    again = reopen(sent)
+    assert again.work.store.queue_offset == again.store.max_offset(WHEEL_TOPIC, 0)
+    again.send("new", again.clock() + 10 * SECOND)
+    again.pass_time(10 * SECOND)
+    assert "new" in again.delivered()
+
+
+def test_slots_reach_a_week(bench):
+    assert SLOTS_TTL * bench.settings.precision_ms == 7 * DAY_MS

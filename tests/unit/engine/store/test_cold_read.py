@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from broker_core.engine.store import cold_read
+from broker_core.engine.store.cold_read import bring_to_memory, is_in_memory, joined
+from broker_core.engine.store.results import Place
+from tests.support.store_bench import message
+
+
+@pytest.fixture
+def store(bench):
+    """Some messages in two log files."""
+    made = bench.open()
+    for number in range(200):
+        made.put(message(b"%d" % number))
+    return made
+
+
+def places_of(store, count=200):
+    records = store.get_messages("Orders", 0, 0, count).records
+    assert len(records) > 1
+    start, places = 0, []
+    for record in records:
+        places.append(Place(start, len(record)))
+        start += len(record)
+    return places
+
+
+def test_neighbours_become_one_place():
+    assert list(joined([], 1_000_000)) == []
+    places = [Place(5, 10), Place(15, 1), Place(20, 2), Place(70_000, 3), Place(0, 1), Place(999_990, 10), Place(1_000_000, 2)]
+    assert list(joined(places, 1_000_000)) == [
+        Place(5, 17),
+        Place(70_000, 3),
+        Place(0, 1),
+        Place(999_990, 10),
+        Place(1_000_000, 2),
+    ]
+
+
+def test_only_what_lies_far_back_is_asked_for(bench, store, monkeypatch):
+    assert store.get_messages("Orders", 0, 0, 5).far_back == []
+    monkeypatch.setattr("broker_core.engine.store.reading.NEAR_BYTES", 1_000)
+    found = store.get_messages("Orders", 0, 0, 5)
+    assert found.far_back == places_of(store)[: len(found.records)]
+    assert store.get_messages("Orders", 0, 199, 5).far_back == []
+
+
+def test_what_was_just_written_is_in_memory_and_can_be_read(store):
+    assert store.is_in_memory(())
+    assert store.is_in_memory(places_of(store))
+    store.bring_to_memory(places_of(store))
+
+
+def test_a_read_that_would_wait_or_comes_short_says_that_it_is_not_in_memory(store, monkeypatch):
+    log, places = store._commit_log, places_of(store)
+    monkeypatch.setattr(cold_read, "_NO_WAIT", 8)
+    asked = []
+
+    def preadv(_descriptor, _buffers, position, _flags):
+        asked.append(position)
+        return 1 if position == 0 else 0
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    assert not is_in_memory(log, places)
+    assert asked == [0, places[-1].physical_offset + places[-1].size - 1]
+
+    def failing(number):
+        def preadv(*_):
+            raise OSError(number, os.strerror(number))
+
+        return preadv
+
+    monkeypatch.setattr(os, "preadv", failing(errno.EAGAIN))
+    assert not is_in_memory(log, places)
+    monkeypatch.setattr(os, "preadv", failing(errno.EOPNOTSUPP))
+    assert is_in_memory(log, places)
+
+
+def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypatch):
+    places = places_of(store)[:2]
+    end = places[-1].physical_offset + places[-1].size
+    assert store.is_ahead_in_memory(places)  # the file ends before
+    asked = []
+    monkeypatch.setattr(cold_read, "_NO_WAIT", 8)
+    monkeypatch.setattr(os, "preadv", lambda _fd, _buffers, position, _flags: asked.append(position) or 0)
+    monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
+    assert not store.is_ahead_in_memory(places)
+    assert asked == [end + 1_000]
+    store.read_ahead(places)
+
+
+def test_without_a_system_that_can_tell_everything_counts_as_in_memory(store, monkeypatch):
+    monkeypatch.setattr(cold_read, "_NO_WAIT", None)
+    monkeypatch.setattr(os, "preadv", None)
+    assert is_in_memory(store._commit_log, places_of(store))
+
+
+def test_a_file_that_was_deleted_counts_as_in_memory_and_cannot_be_read(store):
+    places = places_of(store)
+    store._commit_log.path(0).unlink()
+    assert is_in_memory(store._commit_log, places)
+    with pytest.raises(FileNotFoundError):
+        bring_to_memory(store._commit_log, places)
+
+
+def test_reading_stops_where_the_file_ends(store):
+    bring_to_memory(store._commit_log, [Place(store._commit_log.file_bytes - 10, 50)])

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import random
+import struct
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_core.engine.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.engine.store.inspection.verify import Verification
+from broker_core.engine.store.layout import scan_records
+from broker_core.engine.store.log_window import good_records
+from broker_core.engine.store.record_columns import (
+    queue_groups,
+    queue_units,
+    record_checksums,
+    topic_groups,
+    torn_tails,
+    unit_codes,
+    wrong_checksums,
+)
+from broker_core.protocol.message.model import HostAddress
+from broker_core.protocol.message.record import decode_record, encode_record
+from tests.support.store_bench import message
+from tests.support.store_writer import StoreWriter
+
+LEVELS = DelayLevels("1s 5s 10s")
+TOPICS = ["O", "Orders", "Order5", "%RETRY%" + "g" * 200, "主题", "SCHEDULE_TOPIC_XXXX"]
+PROPERTIES = [
+    b"",
+    b"TAGS\x01TagA",
+    b"TAGS\x01pay-success\x02",
+    b"K\x01v\x02TAGS\x01b\x02DELAY\x012",
+    b"XTAGS\x01no\x02K\x01TAGS\x01neither",
+    b"TAGS\x01first\x02TAGS\x01last",
+    b"TAGS\x01kept\x02TAGS\x01\x02",
+    b"TAGS\x01\x02K\x01v",
+    "TAGS\x01标签".encode(),
+    b"TAGS\x01\xff\xfe",
+    b"DELAY\x0199\x02TAGS\x01late",
+    b"TAGS\x01" + b"long" * 20,
+]
+
+
+def log_of(values) -> bytes:
+    data = bytearray()
+    for number, value in enumerate(values):
+        data += encode_record(value, queue_offset=number, physical_offset=len(data), store_timestamp_ms=5_000 + number)
+    return bytes(data)
+
+
+def scanned(data: bytes):
+    return np.frombuffer(data, dtype=np.uint8), scan_records(data, 0, 0, len(data))
+
+
+def some_messages(count: int, seed: int = 3):
+    randomness = random.Random(seed)
+    for _ in range(count):
+        yield message(
+            randomness.choice([b"", b"\x02TAGS\x01body", randomness.randbytes(40)]),
+            topic=randomness.choice(TOPICS),
+            queue_id=randomness.randrange(3),
+            properties=randomness.choice(PROPERTIES),
+        )
+
+
+def test_groups_are_the_queues_in_order():
+    data, heads = scanned(log_of(some_messages(600)))
+    expected: dict[tuple[str, int], list[int]] = {}
+    for row, position in enumerate(heads.position.tolist()):
+        one = decode_record(data.tobytes(), position)
+        expected.setdefault((one.topic, one.queue_id), []).append(row)
+    found = {(group.topic.decode(), group.queue_id): group.rows.tolist() for group in queue_groups(data, heads)}
+    assert found == expected
+
+
+def test_codes_are_those_of_a_put():
+    data, heads = scanned(log_of(some_messages(600)))
+    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    for row, position in enumerate(heads.position.tolist()):
+        one = decode_record(data.tobytes(), position)
+        assert codes[row] == unit_tags_code(one.topic, one.properties_bytes, one.store_timestamp_ms, LEVELS), one
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda noise: b"TAGS\x01" + noise) | st.binary(max_size=30), min_size=1, max_size=6))
+def test_codes_of_any_properties_are_those_of_a_put(properties):
+    data, heads = scanned(log_of(message(b"b", properties=text) for text in properties))
+    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in properties]
+
+
+@pytest.mark.parametrize("properties", PROPERTIES)
+@pytest.mark.parametrize("other", [None, 0, 70, 129])
+def test_codes_of_records_of_equal_lengths_are_those_of_a_put(properties, other):
+    texts = [b"KEYS\x01%03d\x02" % number + properties for number in range(130)]
+    if other is not None:
+        texts[other] = texts[other].replace(b"a", b"b").replace(b"TAGS", b"TAGZ")
+    data, heads = scanned(log_of(message(b"b", properties=text) for text in texts))
+    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in texts]
+
+
+def test_units_are_those_of_the_worked_layout():
+    _, heads = scanned(log_of([message(b"a"), message(b"bc")]))
+    units = queue_units(heads, np.array([1]), np.array([0, -1685804066]))
+    size = int(heads.size[0])
+    assert units.tobytes().hex() == f"{size:016x}{size + 1:08x}ffffffff9b84abde"
+
+
+@pytest.mark.parametrize("row", [0, 3])
+def test_a_changed_body_is_a_wrong_checksum(row):
+    data = bytearray(log_of([message(body) for body in (b"one", b"", b"two", b"three")]))
+    heads = scan_records(bytes(data), 0, 0, len(data))
+    data[int(heads.body_position[row])] ^= 1
+    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
+
+
+@pytest.mark.parametrize("row", [0, 63, 64, 129])
+@pytest.mark.parametrize("hosts", [{}, {"born_host": HostAddress(bytes(16), 5)}])
+def test_a_changed_body_among_equal_lengths_is_a_wrong_checksum(row, hosts):
+    data = bytearray(log_of([message(b"%03d" % number, **hosts) for number in range(130)]))
+    heads = scan_records(bytes(data), 0, 0, len(data))
+    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == []
+    data[int(heads.body_position[row])] ^= 1
+    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
+
+
+def test_no_records_have_no_groups_and_no_codes():
+    data, heads = scanned(bytes(500))
+    assert list(queue_groups(data, heads)) == []
+    assert len(unit_codes(data, heads, [], LEVELS)) == 0
+
+
+def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Orders") -> bytes:
+    """One record, ``before_border`` bytes of whose topic and properties lie before a page's border."""
+    rest = len(topic) + 2 + len(properties)
+    body = bytes(4096 - 88 - 1 - before_border) if before_border <= rest else b""
+    return log_of([message(body, topic=topic, properties=properties)])
+
+
+@pytest.mark.parametrize("before_border", [1, 5, 8, 9, 20])
+def test_properties_and_topics_in_a_page_of_zeros_are_torn(before_border):
+    whole = ending_at_page(b"", before_border) if before_border < 6 else ending_at_page(b"KEYS\x01some keys", before_border)
+    if before_border >= 8:
+        assert torn_tails(*scanned(whole + bytes(5_000))).tolist() == []
+    torn = bytearray(whole[:4096].ljust(len(whole), b"\0")) + bytes(5_000)
+    data, heads = scanned(bytes(torn))
+    assert not len(heads) or torn_tails(data, heads).tolist() == [0]
+    assert len(heads) or before_border < 9
+
+
+def test_a_page_of_zeros_amid_long_properties_is_torn():
+    whole = bytearray(log_of([message(b"b", properties=b"K\x01" + b"v" * 12_000)]))
+    assert torn_tails(*scanned(bytes(whole))).tolist() == []
+    whole[4096:8192] = bytes(4096)
+    assert torn_tails(*scanned(bytes(whole))).tolist() == [0]
+
+
+def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
+    properties = b"K\x01v" + bytes(40)
+    data = bytearray(log_of([message(bytes(4096 - 88 - 1 - 6 - 2 - 3), properties=properties), message(b"next")]))
+    found, heads = scanned(bytes(data))
+    assert len(heads) == 2
+    assert torn_tails(found, heads).tolist() == []
+
+
+def test_an_empty_length_at_a_border_is_not_torn():
+    for before_border in (6, 7, 8):
+        whole = ending_at_page(b"", before_border)
+        data, heads = scanned(whole + bytes(5_000))
+        assert len(heads) == 1
+        assert torn_tails(data, heads).tolist() == []
+
+
+# ---- checksums of whole records ----------------------------------------------------------------------------------------
+
+
+def with_record_crc(root, *, break_it=False):
+    """One record as 5.2 writes it with enabledAppendPropCRC, between two without."""
+    writer = StoreWriter(root)
+    writer.append("T", b"before")
+    start = writer.append("T", b"body", b"KEYS\x01k\x02" + b"__CRC32#\x010000000000\x02")
+    writer.append("T", b"behind")
+    writer.flush()
+    path = root / "commitlog" / f"{0:020d}"
+    data = bytearray(path.read_bytes())
+    (size,) = struct.unpack_from(">i", data, start)
+    found = crc32(data[start : start + size - 20]) & 0x7FFFFFFF
+    digits = f"{found + break_it:010d}"[::-1].encode()
+    data[start + size - 11 : start + size - 1] = digits
+    path.write_bytes(data)
+    return bytes(data), start
+
+
+def test_the_digits_of_a_record_checksum_are_those_of_the_specification(tmp_path):
+    record = b"__CRC32#\x011770725870\x02"
+    assert record.hex() == "5f5f4352433332230131373730373235383730" + "02"
+    assert int(record[9:19][::-1]) == 785270771
+    data, start = with_record_crc(tmp_path)
+    heads = scan_records(data, 0, 0, len(data))
+    without, wrong = record_checksums(np.frombuffer(data, dtype=np.uint8), heads)
+    assert heads.physical_offset[1] == start
+    assert (without.tolist(), wrong.tolist()) == ([0, 2], [])
+
+
+def test_a_wrong_record_checksum_is_noticed(tmp_path):
+    data, _ = with_record_crc(tmp_path, break_it=True)
+    heads = scan_records(data, 0, 0, len(data))
+    assert record_checksums(np.frombuffer(data, dtype=np.uint8), heads)[1].tolist() == [1]
+
+
+@pytest.mark.parametrize(("forced", "expected"), [(False, 3), (True, 0)])
+def test_recovery_asks_for_record_checksums_where_it_is_told_to(tmp_path, forced, expected):
+    data, _ = with_record_crc(tmp_path, break_it=True)
+    window = good_records(memoryview(data), 0, 0, len(data), check_crc=True, force_record_crc=forced)
+    assert (len(window.heads) if window else 0) == expected
+
+
+def test_verify_names_a_record_whose_checksum_is_wrong(tmp_path):
+    with_record_crc(tmp_path, break_it=True)
+    run = Verification(tmp_path, DelayLevels("1s"))
+    assert any("__CRC32#" in finding.text for finding in run.findings())
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_records_are_told_apart_by_topic_however_many_there_are(count):
+    topics = [["T", "Topic", "TopicOfShop", "t" * 130][number % 4] + str(number) * (number > 3) for number in range(count)]
+    data, expected = bytearray(), {}
+    for number in range(3 * count):
+        topic = topics[number % count]
+        expected.setdefault(topic.encode(), []).append(number)
+        data += encode_record(
+            message(b"x", topic=topic), queue_offset=number, physical_offset=len(data), store_timestamp_ms=number
+        )
+    heads = scan_records(bytes(data), 0, 0, len(data))
+    groups = topic_groups(np.frombuffer(bytes(data), dtype=np.uint8), heads)
+    assert {topic: np.flatnonzero(rows).tolist() for topic, rows in groups} == expected

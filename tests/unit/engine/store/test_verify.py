@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from broker_core.engine.store.dispatch import DelayLevels
+from broker_core.engine.store.inspection.verify import Verification
+from broker_core.errors import ForeignStoreError
+from tests.support.golden import contents, golden_store
+from tests.support.store_bench import LOG_FILE_BYTES, message
+
+LEVELS = DelayLevels("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
+
+
+def verify(root) -> list[tuple[str, int, str]]:
+    before = contents(root)
+    found = list(Verification(root, LEVELS).findings())
+    assert contents(root) == before
+    return found
+
+
+def notes(root) -> list[str]:
+    run = Verification(root, LEVELS)
+    assert list(run.findings()) == []
+    return [str(note) for note in run.notes]
+
+
+def fill(bench, count: int = 400, queues: int = 3) -> None:
+    with bench.open() as store:
+        for number in range(count):
+            bench.clock.advance(50)
+            store.put(message(b"%d" % number * 10, queue_id=number % queues, properties=b"TAGS\x01Tag%d" % (number % 5)))
+
+
+def change(path, position: int, data: bytes) -> None:
+    content = bytearray(path.read_bytes())
+    content[position : position + len(data)] = data
+    path.write_bytes(content)
+
+
+def log_file(bench, number: int):
+    return sorted((bench.root / "commitlog").iterdir())[number]
+
+
+def queue_file(bench, number: int, queue_id: int = 1):
+    return sorted((bench.root / "consumequeue" / "Orders" / str(queue_id)).iterdir())[number]
+
+
+def test_a_store_that_was_closed_is_sound(bench):
+    fill(bench)
+    run = Verification(bench.root, LEVELS)
+    assert list(run.findings()) == []
+    assert (run.records, run.queues, run.index_files, run.notes) == (400, 3, 0, [])
+    assert run.log_end > 3 * LOG_FILE_BYTES
+
+
+def test_an_open_store_whose_queues_are_behind_is_sound_and_says_so(bench):
+    store = bench.open()
+    store.put(message())
+    assert any("abort" in note for note in notes(bench.root))
+    assert any("queue is missing" in note for note in notes(bench.root))
+
+
+def test_a_changed_body_is_named_with_its_record(bench):
+    fill(bench)
+    position = LOG_FILE_BYTES  # the first record of the second file
+    change(log_file(bench, 1), 90, b"\xff")
+    ((file, found, text),) = verify(bench.root)
+    assert (file, found) == (f"commitlog/{position:020d}", 0)
+    assert "checksum" in text
+
+
+@pytest.mark.parametrize("at", [0, 4, 30, 87], ids=["size", "magic code", "physical offset", "body length"])
+def test_a_changed_head_is_a_gap_and_its_unit_leads_nowhere(bench, at):
+    fill(bench)
+    change(log_file(bench, 1), at, b"\x77")
+    log, queue = verify(bench.root)
+    assert log[:2] == (log_file(bench, 1).relative_to(bench.root).as_posix(), 0)
+    assert "hold no readable record" in log[2]
+    assert queue[0].startswith("consumequeue/Orders/")
+    assert f"points to {LOG_FILE_BYTES:,}, where no record starts" in queue[2]
+
+
+def test_a_missing_log_file_in_the_middle_is_a_gap(bench):
+    fill(bench)
+    log_file(bench, 2).unlink()
+    texts = [text for _, _, text in verify(bench.root)]
+    assert f"{LOG_FILE_BYTES:,} bytes are missing" in texts[0]
+    assert all("where no record starts" in text for text in texts[1:])
+    assert len(texts) > 10
+
+
+def test_a_lost_filler_is_noticed(bench):
+    fill(bench)
+    data = log_file(bench, 0).read_bytes()
+    end = data.rindex(struct.pack(">I", 0xCBD43194)) - 4
+    change(log_file(bench, 0), end, bytes(8))
+    ((file, position, text),) = verify(bench.root)
+    assert (file, position) == ("commitlog/" + "0" * 20, end)
+    assert "neither a record nor a filler" in text
+
+
+def test_a_filler_of_the_wrong_size_is_noticed(bench):
+    fill(bench)
+    data = log_file(bench, 0).read_bytes()
+    end = data.rindex(struct.pack(">I", 0xCBD43194)) - 4
+    change(log_file(bench, 0), end, struct.pack(">i", 5))
+    ((_, position, text),) = verify(bench.root)
+    assert position == end
+    assert f"the filler says 5 bytes; {LOG_FILE_BYTES - end:,} are left" in text
+
+
+def test_a_log_file_of_another_length_is_noticed(bench):
+    fill(bench)
+    path = log_file(bench, 1)
+    path.write_bytes(path.read_bytes()[:5_000])
+    assert any("has 5,000 bytes" in text for _, _, text in verify(bench.root))
+
+
+def test_left_overs_behind_the_end_are_a_note(bench):
+    fill(bench)
+    path = log_file(bench, -1)
+    change(path, LOG_FILE_BYTES - 5, b"\1")
+    ((note),) = notes(bench.root)
+    assert f"{path.name} at {LOG_FILE_BYTES - 5:,}" in note
+
+
+@pytest.mark.parametrize(
+    ("at", "data", "expected"),
+    [
+        (0, struct.pack(">q", 7), "points to 7, where no record starts"),
+        (8, struct.pack(">i", 99), "says 99 bytes"),
+        (12, struct.pack(">q", 4711), "has tags code 4711"),
+        (0, bytes(20), "units from 13 on are empty"),
+        (0, struct.pack(">q", 1 << 40), "point behind the log's end"),
+    ],
+)
+def test_a_changed_unit_is_named_with_what_it_should_say(bench, at, data, expected):
+    fill(bench)
+    change(queue_file(bench, 1), 60 + at, data)  # unit 13 of queue 1
+    found = verify(bench.root)
+    assert any((file, position) == (f"consumequeue/Orders/1/{200:020d}", 60) for file, position, _ in found)
+    assert any(expected in text for _, _, text in found)
+
+
+@pytest.mark.parametrize("number", [0, 3, -1])
+def test_a_missing_queue_file_is_noticed(bench, number):
+    fill(bench)
+    queue_file(bench, number).unlink()
+    texts = [text for _, _, text in verify(bench.root)]
+    assert any("records of the log have no unit" in text for text in texts)
+
+
+def test_a_missing_queue_is_noticed_and_excused_by_the_configuration(bench):
+    fill(bench)
+    for path in sorted((bench.root / "consumequeue" / "Orders").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert [text.partition(" of it")[0] for _, _, text in verify(bench.root)] == [
+        f"the queue is missing; the log has {count} records" for count in (134, 133, 133)
+    ]
+    (bench.root / "config" / "topics.json").write_text('{"topicConfigTable":{"Other":{}}}')
+    assert len(notes(bench.root)) == 3
+
+
+def test_a_topic_that_was_deleted_and_made_again_is_sound(bench):
+    fill(bench)
+    with bench.open() as store:
+        store.remove_topic("Orders")
+        store.put(message(b"anew"))
+        store.put(message(b"again", queue_id=1))
+        store.put(message(b"again", queue_id=2))
+    assert [text for _, _, text in verify(bench.root) if "point" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("checkpoint", struct.pack(">q", 1 << 50) + bytes(4088), "physicMsgTimestamp is 1125899906842624"),
+        ("checkpoint", struct.pack(">q", -5) + bytes(4088), "which is no time"),
+        ("checkpoint", bytes(100), "has 100 bytes"),
+        ("config/topics.json", b'{"topicConfigTable":', "no JSON"),
+        ("config/topics.json", b"[1]", "no configuration"),
+        ("config/topics.json", b"\xff\xfe", "no configuration"),
+        (
+            "config/consumerOffset.json",
+            b'{"offsetTable":{"Orders@g":{0:7,1:900}}}',
+            "queue 1 has offset 900; the queue ends at 133",
+        ),
+        ("config/consumerOffset.json", b'{"offsetTable":{"Orders@g":{0:"x"}}}', "which is no number"),
+    ],
+)
+def test_a_side_file_that_disagrees_is_named(bench, name, data, expected):
+    fill(bench)
+    (bench.root / name).write_bytes(data)
+    ((file, _, text),) = verify(bench.root)
+    assert file == name
+    assert expected in text
+
+
+def test_a_missing_checkpoint_is_named(bench):
+    fill(bench)
+    (bench.root / "checkpoint").unlink()
+    assert [file for file, _, _ in verify(bench.root)] == ["checkpoint"]
+
+
+def test_a_directory_that_is_no_store_is_refused(tmp_path):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(ForeignStoreError, match="belongs to something else"):
+        list(Verification(tmp_path, LEVELS).findings())
+
+
+@pytest.mark.parametrize("name", ["normal", "normal-5", "filter", "lmq", "transaction"])
+@pytest.mark.parametrize("part", ["commitlog", "consumequeue", "index"])
+def test_a_flipped_bit_in_use_is_noticed(name, part, tmp_path):
+    """Any bit of units and of items; in records, bits of lengths, offsets, bodies and of what units and items repeat."""
+    root = golden_store(name).unpack(tmp_path)
+    randomness = random.Random(f"{name} {part}")
+    for _ in range(6):
+        path, position = place_in_use(root, part, randomness)
+        before = path.read_bytes()
+        change(path, position, bytes((before[position] ^ 1 << randomness.randrange(8),)))
+        assert list(Verification(root, LEVELS).findings()), f"{path} at {position}"
+        path.write_bytes(before)
+
+
+def place_in_use(root, part: str, randomness: random.Random):
+    while True:
+        path = randomness.choice(sorted(path for path in (root / part).rglob("*") if path.is_file()))
+        data = path.read_bytes()
+        if part == "commitlog":
+            end = len(data.rstrip(b"\0"))
+            if end > 200:
+                magic = data.rfind(b"\xda\xa3\x20\xa7", 0, randomness.randrange(100, end))
+                if magic >= 0:
+                    return path, magic - 4 + randomness.choice((0, 4, 12, 20, 28, 84, 87))
+        elif part == "consumequeue" and any(data):
+            return path, randomness.randrange(len(data.rstrip(b"\0")) // 20 * 20 or 20)
+        elif part == "index":
+            begin = randomness.choice((16, 24, 32, 36))
+            return path, begin + randomness.randrange(4)
+
+
+@pytest.mark.parametrize("field", [0, 4, 12, 16], ids=["hash", "offset", "seconds", "previous"])
+def test_a_changed_index_item_is_named(field, tmp_path):
+    root = golden_store("normal").unpack(tmp_path)
+    path = max((root / "index").iterdir())
+    header = struct.unpack_from(">qqqqii", path.read_bytes())
+    slots = int(golden_store("normal").expected["settings"]["maxHashSlotNum"])
+    position = 40 + slots * 4 + 20 * (header[5] // 2) + field
+    before = path.read_bytes()[position : position + 4]
+    change(path, position, bytes((before[0], before[1], before[2], before[3] ^ 0x15)))
+    found = list(Verification(root, LEVELS).findings())
+    assert any(file == f"index/{path.name}" and abs(place - position) < 20 for file, place, _ in found)
+
+
+def test_an_index_that_is_behind_the_log_is_named(tmp_path):
+    root = golden_store("normal").unpack(tmp_path)
+    path = max((root / "index").iterdir())
+    path.unlink()
+    *_, (file, _, text) = Verification(root, LEVELS).findings()
+    assert file.startswith("index/")
+    assert "the index is behind the log" in text

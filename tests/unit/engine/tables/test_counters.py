@@ -1,0 +1,48 @@
+from broker_core.engine.tables.counters import Counters
+
+
+def test_rates_need_as_many_samples_as_their_span():
+    counters = Counters(now_ms=0)
+    assert counters.rates("put") == []
+    for second in range(1, 61):
+        counters.put("T", 5, 500)
+        counters.sample(second * 1000)
+    assert counters.rates("put") == [5.0, 5.0]
+
+
+def test_finds_and_misses_make_the_total():
+    counters = Counters(now_ms=0)
+    for second in range(1, 11):
+        counters.got("T", "G", 3, 30)
+        counters.get_missed += 2
+        counters.sample(second * 1000)
+    assert [counters.rates(what)[0] for what in ("get_found", "get_missed", "get", "got")] == [1.0, 2.0, 3.0, 3.0]
+
+
+def test_the_pull_rate_of_a_group_covers_the_last_minute():
+    counters = Counters(now_ms=0)
+    for second in range(1, 601):
+        counters.got("T", "G", 10 if second > 540 else 1, 1)
+        counters.sample(second * 1000)
+    assert counters.pull_rate("T", "G", 600_000) == 10.0
+    assert counters.pull_rate("T", "other", 600_000) == 0.0
+
+
+def test_midnight_starts_a_new_day():
+    day = 86_400_000
+    counters = Counters(now_ms=0)
+    counters.put("T", 5, 5)
+    counters.sample(day)
+    counters.put("T", 2, 2)
+    counters.sample(2 * day)
+    assert (counters.day.today_morning, counters.day.yesterday_morning) == ((7, 0), (5, 0))
+
+
+def test_deleted_topics_and_groups_are_not_counted_on():
+    counters = Counters(now_ms=0)
+    for topic, group in (("T", "G"), ("U", "G"), ("T", "H")):
+        counters.got(topic, group, 1, 1)
+    counters.forget_topic("T")
+    assert (set(counters.topics), set(counters.pulls)) == ({"U"}, {("U", "G")})
+    counters.forget_group("G")
+    assert (set(counters.groups), counters.pulls) == ({"H"}, {})

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_core.protocol.message.properties import (
+    append_properties,
+    decode_properties,
+    encode_properties,
+    find_property,
+)
+
+_names = st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=("Cs",)), min_size=1, max_size=12)
+_maps = st.dictionaries(_names, _names, max_size=6)
+
+
+@pytest.mark.parametrize("separator", ["", "\x02"])
+@given(properties=_maps)
+def test_properties_round_trip_with_either_separator_habit(separator, properties):
+    assert decode_properties(encode_properties(properties) + separator.encode()) == properties
+
+
+def test_odd_items_parse_as_the_specification_says():
+    data = b"a\x01\x02b\x012\x02\x01x\x02c\x013\x014\x02\x02dd\x02e\x015"
+    assert decode_properties(data) == {"b": "2", "c": "3\x014", "e": "5"}
+
+
+@given(data=st.binary(max_size=200))
+def test_any_bytes_decode_to_names_and_values_that_are_not_empty(data):
+    assert all(name and value for name, value in decode_properties(data).items())
+
+
+@given(properties=_maps, more=_maps, name=_names)
+def test_finding_one_property_agrees_with_decoding_all(properties, more, name):
+    data = append_properties(encode_properties(properties), encode_properties(more))
+    for wanted in {name, *properties, *more}:
+        assert find_property(data, wanted) == decode_properties(data).get(wanted)
+
+
+def test_a_name_that_ends_another_is_not_taken_for_it():
+    assert find_property(encode_properties({"XTAGS": "wrong"}), "TAGS") is None
+
+
+def test_a_name_inside_a_value_is_not_taken_for_it():
+    assert find_property(b"A\x01TAGS\x01wrong", "TAGS") is None
+
+
+def test_the_last_of_several_wins_and_an_empty_one_does_not_count():
+    assert find_property(b"TAGS\x01a\x02TAGS\x01b\x02TAGS\x01\x02", "TAGS") == "b"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        (b"", b"B\x01b", b"B\x01b"),
+        (b"A\x01a", b"", b"A\x01a"),
+        (b"A\x01a", b"B\x01b", b"A\x01a\x02B\x01b"),
+        (b"A\x01a\x02", b"B\x01b", b"A\x01a\x02B\x01b"),
+    ],
+)
+def test_appending_puts_one_separator_between(first, second, joined):
+    assert append_properties(first, second) == joined

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from broker_core.tools.replay.item import ReplayItem
+from broker_core.tools.replay.pace import Pace
+from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.survey import ROUTES_SHOWN, Survey
+
+
+def item(topic: str, stored_ms: int, body: bytes = b"abc", **properties: str) -> ReplayItem:
+    return ReplayItem(topic, 0, 0, "ID", stored_ms, 0, 0, 0, body, properties)
+
+
+def test_figures_routes_notes_and_what_is_left_out():
+    survey = Survey(Target(to_origin=True), Pace(speed=2))
+    for found in (
+        item("orders", 10_000),
+        item("orders", 130_000),
+        item("RMQ_SYS_TRANS_HALF_TOPIC", 20_000, REAL_TOPIC="pay"),
+        item("SCHEDULE_TOPIC_XXXX", 20_000, REAL_TOPIC="pay"),
+        item("orders", 20_000, b""),
+    ):
+        survey.add(found)
+    assert list(survey.lines()) == [
+        "plan: 4 messages with 12 bytes of bodies, in 0:01:00 h or more",
+        "  2 from orders to orders",
+        "  1 from RMQ_SYS_TRANS_HALF_TOPIC to pay",
+        "  1 from SCHEDULE_TOPIC_XXXX to pay",
+        "  note: 1 of them is half messages: their transactions may have been rolled back; they are sent as plain messages",
+        "  note: 1 of them is messages that still wait for their time: they will come a second time",
+        "  1 left out: it has no body, and brokers refuse empty ones",
+    ]
+    assert survey.topics == {"orders", "pay"}
+
+
+def test_many_routes_are_counted():
+    survey = Survey(Target(to_origin=True), Pace())
+    for number in range(ROUTES_SHOWN + 3):
+        survey.add(item(f"t{number}", 1))
+    assert list(survey.lines())[-1] == "  and 3 more pairs of topics"
+    assert next(survey.lines()).endswith("as fast as they are taken")
