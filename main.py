@@ -129,8 +129,8 @@ def _worker(arguments: argparse.Namespace) -> int:
 
     attach = None
     if arguments.connect:
+        from broker_core.cluster.history_folder import folder_of
         from broker_core.worker.attached.cluster import AttachOptions
-        from broker_core.worker.attached.recording import folder_of
 
         security, kept_as = None, ""
         if arguments.connect_details:

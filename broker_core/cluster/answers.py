@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.client.route import MASTER_ID
-from broker_core.engine.store.dispatch import DelayLevels
-from broker_core.engine.store.results import QueueUnit
 from broker_core.errors import CodecError, UsageError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.filter.rejection import Wanted, wanted_of_table
 from broker_core.protocol.json_body import JsonBodyError, as_message_queue, parse_object
+from broker_core.protocol.queue_unit import QueueUnit
 
 Body = bytes | bytearray | memoryview
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.access import line_of_file
 from broker_core.cluster.details import kept_as_of, read_line, security_of
+from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import UsageError
-from broker_core.worker.attached.recording import folder_of
 
 ENVIRONMENT = "env:"
 """A place that begins so names a variable of the environment."""

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.results import QueueUnit
 from broker_core.errors import UsageError
+from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.worker.channel.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import SearchTurns
 

@@ -11,6 +11,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.route import PERMISSION_READ
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.message.record import decode_record
+from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.carried import carried, is_copy_of, is_reserved
 from broker_core.tools.copying.ends import opened
 from broker_core.tools.copying.order import CopyOrder
@@ -40,7 +41,7 @@ async def records_of(admin, queue):
 
 
 async def copied(order, path):
-    async with opened(order, source=None, target=None) as ends:
+    async with opened(order, source=None, target=None, serve=serving_store) as ends:
         plan = await Survey(order, ends.source, ends.target).plan()
         with Receipt(path, plan) as receipt:
             patience = Patience(StoppedClock([]).surroundings, rate=None, wait_max_s=1_000.0)

@@ -138,9 +138,9 @@ def test_nothing_can_be_done_to_it(tmp_path):
             with pytest.raises(ReadOnlyConnectionError):
                 await queries.answer(query)
         with pytest.raises(ReadOnlyConnectionError):
-            await engine.put_from_console(send)
+            await engine.put_from_console("ShopOrders", 0, b"x", {})
         with pytest.raises(ReadOnlyConnectionError):
-            await engine.create_topic(topic)
+            await engine.create_topic("new", 1, 1, 6)
         with pytest.raises(UsageError, match="no broker runs here"):
             await engine.answer_console(RemotingCommand(105), name_server=False)
 

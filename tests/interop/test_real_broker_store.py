@@ -18,11 +18,11 @@ from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
 from broker_core.engine.store.config_file import save_config
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.errors import RemoteError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import decode_record

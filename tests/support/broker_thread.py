@@ -12,7 +12,6 @@ from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.worker.channel.schema import CreateTopic
 from tests.support.attached import BROKER
 from tests.support.client_thread import ClientThread
 
@@ -45,7 +44,7 @@ class BrokerThread:
 
     def create(self, topic: str, queues: int) -> None:
         """Create a topic."""
-        self.thread.call(self.broker.create_topic(CreateTopic(topic, queues, queues)))
+        self.thread.call(self.broker.create_topic(topic, queues, queues, 6))
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
+from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.ends import Ends, opened
 from broker_core.tools.copying.lane import Sender
 from broker_core.tools.copying.order import CopyOrder
@@ -68,19 +69,19 @@ class Pair:
 
     async def plan(self, order: CopyOrder) -> CopyPlan:
         """What a copy would do."""
-        async with opened(order, source=None, target=None) as ends:
+        async with opened(order, source=None, target=None, serve=serving_store) as ends:
             return await Survey(order, ends.source, ends.target).plan()
 
     async def copy(self, order: CopyOrder, path: Path) -> Receipt:
         """Carry a copy out; its receipt, closed."""
-        async with opened(order, source=None, target=None) as ends:
+        async with opened(order, source=None, target=None, serve=serving_store) as ends:
             plan = await Survey(order, ends.source, ends.target).plan()
             return await self.carry_out(Receipt(path, plan), ends)
 
     async def go_on(self, path: Path) -> Receipt:
         """Go on from a receipt."""
         receipt = Receipt(path)
-        async with opened(receipt.plan.order, source=None, target=None) as ends:
+        async with opened(receipt.plan.order, source=None, target=None, serve=serving_store) as ends:
             return await self.carry_out(receipt, ends)
 
     async def carry_out(

@@ -23,6 +23,7 @@ from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.engine.acl.access_control import AccessControl
 from broker_core.engine.acl.account_file import AccountFile
 from broker_core.engine.broker.binding import check_binding
+from broker_core.engine.broker.console_put import ConsolePut
 from broker_core.engine.broker.console_requests import answer_console
 from broker_core.engine.broker.fast_port import open_fast_port
 from broker_core.engine.broker.registration_link import RegistrationLink
@@ -67,8 +68,6 @@ from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.transport.connection import Connection
 from broker_core.transport.server import RemotingServer
 from broker_core.transport.tls import own_client_tls, tls_server
-from broker_core.worker.questions.administration import CreateTopic
-from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 
 logger = logging.getLogger(__name__)
 
@@ -463,8 +462,17 @@ class EmbeddedBroker:
         if self._dispatcher is not None:
             self._dispatcher.disconnected(connection)
 
-    async def put_from_console(self, message: SendMessage) -> SendReceipt:
+    async def put_from_console(
+        self, topic: str, queue_id: int, body: bytes, properties: Mapping[str, str], flag: int = 0
+    ) -> ConsolePut:
         """Store a message as a producer's send would, with the same checks; returns when a send would be answered.
+
+        Args:
+            topic: Where the message goes.
+            queue_id: Of the queue; -1: any.
+            body: As a producer sends it.
+            properties: Likewise; a unique key is added where there is none.
+            flag: The producer's own number.
 
         Raises:
             RequestRefusedError: A check failed or the store does not take it; says why.
@@ -473,11 +481,11 @@ class EmbeddedBroker:
         if dispatcher is None or self._unique_ids is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
         now_ms = self._clock()
-        properties = {UNIQUE_KEY: self._unique_ids.next_id(), **message.properties}
-        header = header_for_console(message.topic, message.queue_id, properties, message.flag, now_ms)
+        all_properties = {UNIQUE_KEY: self._unique_ids.next_id(), **properties}
+        header = header_for_console(topic, queue_id, all_properties, flag, now_ms)
         target = dispatcher.send.admit(header)
         host = dispatcher.send.store_host
-        result = dispatcher.send.store(header, target, message.body, host)
+        result = dispatcher.send.store(header, target, body, host)
         if result.status is not PutStatus.PUT_OK:
             self.counters.put_failed += 1
             raise RequestRefusedError(dispatcher.send.put_remark(result), code=ResponseCode.SERVICE_NOT_AVAILABLE)
@@ -485,7 +493,7 @@ class EmbeddedBroker:
         if self._durable is not None and not await self._durable.wait_for(result.physical_offset + result.wrote_bytes):
             remark = f"the message is stored but not yet on disk: {self.store.write_refusal or 'the disk is slow'}"
             raise RequestRefusedError(remark, code=ResponseCode.FLUSH_DISK_TIMEOUT)
-        return SendReceipt(
+        return ConsolePut(
             offset_message_id(host, result.physical_offset),
             target.told_queue_id,
             result.queue_offset,
@@ -504,7 +512,7 @@ class EmbeddedBroker:
         handle = self._name_server.answer_console if name_server else self._serving.handle_trusted
         return await answer_console(handle, command, self.journal)
 
-    async def create_topic(self, topic: CreateTopic) -> None:
+    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:
         """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
 
         Raises:
@@ -512,11 +520,9 @@ class EmbeddedBroker:
         """
         if self._serving is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        known = self.topics.get(topic.topic)
-        base = TopicConfig(topic.topic, topic.read_queues, topic.write_queues) if known is None else known
-        self._serving.topics.put(
-            replace(base, read_queues=topic.read_queues, write_queues=topic.write_queues, permission=topic.permission)
-        )
+        known = self.topics.get(name)
+        base = TopicConfig(name, read_queues, write_queues) if known is None else known
+        self._serving.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
         await self._written.wait(TOPICS_FILE)
 
     # ---- timers and changes ----

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
 from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK
 

@@ -21,7 +21,7 @@ from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension, Pe
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.file_row import write_in_files
 from broker_core.engine.store.paths import offset_files, offset_name
-from broker_core.engine.store.results import QueueUnit
+from broker_core.protocol.queue_unit import QueueUnit
 
 UNIT = struct.Struct(">qiq")
 UNIT_BYTES = CONSUME_QUEUE_UNIT_BYTES

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from broker_core.engine.store.paths import is_topic_name
-from broker_core.errors import UsageError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import (
     DELAY,
     INNER_MULTI_DISPATCH,
@@ -29,40 +29,7 @@ _ITEM_END = ITEM_SEPARATOR.encode()
 _ENDS_LEARNT_MAX = 16
 _DELAY = property_marker(DELAY)
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
-_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _OFFSET_DIGITS_MAX = 18
-
-
-class DelayLevels:
-    """Delay levels of a store.
-
-    Args:
-        text: As in ``messageDelayLevel``: ``1s 5s 10s …``, level 1 first.
-
-    Raises:
-        UsageError: An entry is no whole number followed by s, m, h or d.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.delays_ms = [_parse_delay(entry, text) for entry in text.split()]
-        if not self.delays_ms:
-            raise UsageError("messageDelayLevel has no delays; write for example 1s 5s 10s")
-
-    @property
-    def count(self) -> int:
-        """How many levels there are; the last has this number."""
-        return len(self.delays_ms)
-
-    def delay_ms(self, level: int) -> int:
-        """Delay of a level; one above the last is the last."""
-        return self.delays_ms[min(level, len(self.delays_ms)) - 1]
-
-
-def _parse_delay(entry: str, text: str) -> int:
-    number, unit = entry[:-1], entry[-1]
-    if unit not in _UNIT_MS or not number.isdecimal():
-        raise UsageError(f"messageDelayLevel “{text}”: “{entry}” is no delay; write for example 10s, 5m, 2h or 1d")
-    return int(number) * _UNIT_MS[unit]
 
 
 def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, levels: DelayLevels) -> int:

@@ -19,12 +19,13 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
-from broker_core.engine.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, unit_tags_code
+from broker_core.engine.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, unit_tags_code
 from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.queue_table import QueueKey, QueueTable
 from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.engine.store.write_gate import WriteGate
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import (
     INNER_MULTI_DISPATCH,

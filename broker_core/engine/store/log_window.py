@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from broker_core.engine.store.commit_log import CommitLog
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
 from broker_core.engine.store.record_columns import (
     queue_groups,
@@ -24,6 +23,7 @@ from broker_core.engine.store.record_columns import (
     unit_codes,
     wrong_checksums,
 )
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 

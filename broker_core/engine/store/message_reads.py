@@ -27,12 +27,13 @@ from broker_core.engine.store.reading import (
     scan,
     units_to_scan,
 )
-from broker_core.engine.store.results import GetResult, Place, QueueUnit, Run
+from broker_core.engine.store.results import GetResult, Place, Run
 from broker_core.engine.store.run_reader import RunReader
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import visible
 from broker_core.errors import StoreError
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.queue_unit import QueueUnit
 
 LATEST_MS = (1 << 63) - 1
 

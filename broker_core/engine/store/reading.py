@@ -15,8 +15,9 @@ from broker_core.engine.store.cold_read import is_place_in_memory
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import is_address
-from broker_core.engine.store.results import GetResult, GetStatus, Place, QueueUnit
+from broker_core.engine.store.results import GetResult, GetStatus, Place
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, store_timestamp_ms
+from broker_core.protocol.queue_unit import QueueUnit
 
 TagsFilter = Callable[[int], bool]
 RecordFilter = Callable[[memoryview], bool]

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 from broker_core.engine.store.checkpoint import Checkpoint
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
-from broker_core.engine.store.dispatch import DelayLevels, further_queues, unit_tags_code
+from broker_core.engine.store.dispatch import further_queues, unit_tags_code
 from broker_core.engine.store.queue_table import QueueKey, QueueTable
 from broker_core.engine.store.reading import first_offset_at
 from broker_core.errors import RecordError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import (
     FILLER,
     MAGIC_BLANK,

@@ -131,14 +131,6 @@ class LaidOutBatch(NamedTuple):
     offsets: list[int]
 
 
-class QueueUnit(NamedTuple):
-    """One unit of a consume queue."""
-
-    physical_offset: int
-    record_bytes: int
-    tags_code: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
     """Figures of the whole store. Bytes, but for ``queue_count``; ``refusal`` is empty while writes are taken."""

@@ -17,7 +17,6 @@ from broker_core.engine.store.cleanup import Cleaned, Cleaner
 from broker_core.engine.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.disk_use import DiskUse, clean_forcibly_percent
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.flush import FlushService, FlushTargets
 from broker_core.engine.store.index_service import IndexService
 from broker_core.engine.store.log_places import LogPlaces
@@ -28,6 +27,7 @@ from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.visibility import Visibility
 from broker_core.engine.store.write_gate import Refusal, WriteGate
 from broker_core.errors import StoreError, StoreReadOnlyError
+from broker_core.protocol.delay_levels import DelayLevels
 
 _log = logging.getLogger(__name__)
 

@@ -28,6 +28,7 @@ from broker_core.cluster.access import FindSaved, access_of, access_of_environme
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
+from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.ends import Ends, check_same, opened
 from broker_core.tools.copying.order import CopyOrder, Wanted
 from broker_core.tools.copying.patience import Patience, Surroundings
@@ -169,13 +170,13 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
             _check_target(order, refusal)
             source = security[0] or _keys("source")
             target = security[1] or (None if order.target_is_store else _keys("target"))
-            async with opened(order, source=source, target=target) as ends:
+            async with opened(order, source=source, target=target, serve=serving_store) as ends:
                 await check_same(receipt, ends)
                 return await _carry_out(receipt, ends, arguments)
     order = _order(arguments)
     if not arguments.dry_run:
         _check_target(order, refusal)
-    async with opened(order, source=security[0], target=security[1], dry=arguments.dry_run) as ends:
+    async with opened(order, source=security[0], target=security[1], serve=serving_store, dry=arguments.dry_run) as ends:
         plan = await Survey(order, ends.source, ends.target).plan()
         for line in plan.lines():
             _say(line)

@@ -34,9 +34,10 @@ from broker_core.cluster.access import (
 )
 from broker_core.config import StoreConfig
 from broker_core.counted import counted
-from broker_core.engine.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from broker_core.config import StoreConfig
 from broker_core.counted import counted
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.inspection.dump import Row, dump_config, dump_index, dump_messages, dump_queues
 from broker_core.engine.store.inspection.finding import Finding
 from broker_core.engine.store.inspection.verify import Verification
@@ -26,6 +25,7 @@ from broker_core.engine.store.log_places import paths_of
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.ownership import check_directory, open_failed
 from broker_core.errors import ForeignStoreError, OrbitError
+from broker_core.protocol.delay_levels import DelayLevels
 
 EXIT_UNSOUND = 1
 EXIT_PIPE_CLOSED = 141

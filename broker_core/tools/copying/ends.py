@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from broker_core.client.admin import AdminClient, TopicOffset
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.producer import Producer
-from broker_core.errors import RemoteError, StoreLockedError, UsageError
+from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.order import CopyOrder
@@ -19,6 +19,8 @@ from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.survey import Side
 
 PRODUCER_GROUP = "orbit-copy"
+
+ServeStore = Callable[[Path], contextlib.AbstractAsyncContextManager[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Ends:
 
 @contextlib.asynccontextmanager
 async def opened(
-    order: CopyOrder, *, source: ClientSecurity | None, target: ClientSecurity | None, dry: bool = False
+    order: CopyOrder, *, source: ClientSecurity | None, target: ClientSecurity | None, serve: ServeStore, dry: bool = False
 ) -> AsyncIterator[Ends]:
     """Clients of both ends while the block lasts.
 
@@ -40,6 +42,7 @@ async def opened(
         order: Names them.
         source: Keys, TLS and address map of the source.
         target: The same of the target.
+        serve: Serves a store directory and yields its name server address, for a target that is a store.
         dry: Whether nothing is to be left at the target: a store that is not there yet is not made.
 
     Raises:
@@ -49,7 +52,7 @@ async def opened(
     async with contextlib.AsyncExitStack() as stack:
         name_servers = order.target
         if order.target_is_store:
-            name_servers = await stack.enter_async_context(_embedded(_root(order, stack, dry=dry)))
+            name_servers = await stack.enter_async_context(serve(_root(order, stack, dry=dry)))
         admins = [
             await stack.enter_async_context(AdminClient(order.source, security=source)),
             await stack.enter_async_context(AdminClient(name_servers, security=target)),
@@ -68,24 +71,6 @@ def _root(order: CopyOrder, stack: contextlib.AsyncExitStack, *, dry: bool) -> P
     if dry and not root.exists():
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orbit-copy-")))
     return root
-
-
-@contextlib.asynccontextmanager
-async def _embedded(root: Path) -> AsyncIterator[str]:
-    """Name server address of a broker on a store, which serves this machine on any free ports while the block lasts."""
-    from broker_core.config import BrokerConfig, StoreConfig  # noqa: PLC0415  as above
-    from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  the engine takes its time to load
-
-    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root)))
-    try:
-        await broker.start()
-    except StoreLockedError as error:
-        text = f"{error.message}, or name the broker that runs on it with --to HOST:PORT"
-        raise StoreLockedError(text, **error.context) from error
-    try:
-        yield broker.name_server_address
-    finally:
-        await broker.stop()
 
 
 async def check_same(receipt: Receipt, ends: Ends) -> None:

@@ -16,8 +16,8 @@ from broker_core.engine.store.inspection.queue_reader import QueueReaders, Units
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.record_columns import UNIT_TYPE
-from broker_core.engine.store.results import QueueUnit
 from broker_core.errors import StoreError
+from broker_core.protocol.queue_unit import QueueUnit
 
 UNITS_AT_A_TIME = 4_096
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from broker_core.cluster.answers import QueueOffsets
 from broker_core.engine.schedule.delay_console import LevelFigures
-from broker_core.engine.store.dispatch import DelayLevels
+from broker_core.protocol.delay_levels import DelayLevels
 
 _UNKNOWN = -1
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from broker_core.clock import wall_clock_ms
 from broker_core.cluster.answers import read_queue_places, read_queue_units
 from broker_core.cluster.link import ClusterLink, refused_as
-from broker_core.engine.store.results import GetResult, GetStatus, QueueUnit
+from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.errors import NetworkError, RecordError, RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue
@@ -26,6 +26,7 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import HEADS, decode_record, read_head
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.protocol.transaction_topics import OP_TOPIC
 from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES, split_records
 from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic

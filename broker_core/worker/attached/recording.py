@@ -5,8 +5,6 @@ One process at a time; others read what that one records, and one of them takes 
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -36,15 +34,6 @@ class Recording:
             self.history.close()
         if self.ownership is not None:
             self.ownership.release()
-
-
-def folder_of(name_servers: str) -> Path:
-    """The folder in which a cluster's history is recorded unless another is given."""
-    import platformdirs  # noqa: PLC0415  most callers know their folder
-
-    name = re.sub(r"[^A-Za-z0-9.-]+", "_", name_servers)[:80]
-    digest = hashlib.sha256(name_servers.encode()).hexdigest()[:8]
-    return platformdirs.user_data_path("orbit", appauthor=False) / "clusters" / f"{name}-{digest}"
 
 
 def open_recording(

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
+from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
 from broker_core.transport.event_loop import on_stop_signals
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import NOTHING_COMES
-from broker_core.worker.attached.recording import folder_of, open_recording
+from broker_core.worker.attached.recording import open_recording
 from broker_core.worker.channel.schema import WorkerMessage
 from broker_core.worker.history import SAMPLE_MS, FigureFeed, HistoryKeeper, OpenHistory
 from broker_core.worker.logs import start_logging

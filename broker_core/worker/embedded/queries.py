@@ -7,13 +7,14 @@ request that was given up ends at the next one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from typing import Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
+from broker_core.engine.broker.console_put import ConsolePut
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.transaction.history import HistoryStore, read_history
 from broker_core.errors import BugError, UsageError
@@ -116,9 +117,11 @@ class QueryEngine(EngineView, ConnectionEngine, Protocol):
     @property
     def store(self) -> QueryStore: ...
 
-    async def put_from_console(self, message: SendMessage) -> SendReceipt: ...
+    async def put_from_console(
+        self, topic: str, queue_id: int, body: bytes, properties: Mapping[str, str], flag: int = 0
+    ) -> ConsolePut: ...
 
-    async def create_topic(self, topic: CreateTopic) -> None: ...
+    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None: ...
 
     async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand: ...
 
@@ -182,8 +185,8 @@ class Queries:
                 return await self._read(query)
             case SendMessage():
                 return await self._send(query)
-            case CreateTopic():
-                await self._engine.create_topic(query)
+            case CreateTopic(topic, read_queues, write_queues, permission):
+                await self._engine.create_topic(topic, read_queues, write_queues, permission)
                 return Done()
             case ListMembers(group):
                 return self._members(group)
@@ -205,12 +208,18 @@ class Queries:
     async def _send(self, message: SendMessage) -> SendReceipt:
         """Store a message, or a half message that is decided at once where that is asked for."""
         if not message.transaction:
-            return await self._engine.put_from_console(message)
+            return await self._put(message)
         half = half_of(message)
         self._transactions.actions.check_loaded()
-        receipt = await self._engine.put_from_console(half)
+        receipt = await self._put(half)
         await end_as_chosen(self._transactions.actions, message.transaction, receipt.queue_offset)
         return receipt
+
+    async def _put(self, message: SendMessage) -> SendReceipt:
+        stored = await self._engine.put_from_console(
+            message.topic, message.queue_id, message.body, message.properties, message.flag
+        )
+        return SendReceipt(*stored)
 
     async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore | NoteEvent) -> Answer:
         match query:

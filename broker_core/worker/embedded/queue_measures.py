@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from broker_core.engine.store.consume_queue import UNIT
-from broker_core.engine.store.results import QueueUnit
 from broker_core.errors import UsageError
+from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.worker.channel.schema import TopicMeasures
 
 TOPICS_MAX = 100

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
+from broker_core.engine.broker.console_put import ConsolePut
 from broker_core.engine.processors.transaction_actions import TransactionActions
 from broker_core.engine.processors.transaction_service import transaction_settings
 from broker_core.engine.schedule.delay_console import DelayConsole
@@ -37,7 +38,6 @@ from broker_core.errors import ReadOnlyConnectionError, UsageError
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
-from broker_core.worker.channel.schema import CreateTopic, SendMessage, SendReceipt
 from broker_core.worker.connections import OpenConnection
 from broker_core.worker.embedded.atomic_views import AtomicTransactions
 
@@ -169,7 +169,14 @@ class StoredEngine:
         """None: nobody can connect."""
         return ()
 
-    async def put_from_console(self, message: SendMessage) -> SendReceipt:  # noqa: ARG002  refused whatever it is
+    async def put_from_console(
+        self,
+        topic: str,  # noqa: ARG002  refused whatever it is
+        queue_id: int,  # noqa: ARG002  as above
+        body: bytes,  # noqa: ARG002  as above
+        properties: Mapping[str, str],  # noqa: ARG002  as above
+        flag: int = 0,  # noqa: ARG002  as above
+    ) -> ConsolePut:
         """Refused.
 
         Raises:
@@ -177,7 +184,7 @@ class StoredEngine:
         """
         self._refuse()
 
-    async def create_topic(self, topic: CreateTopic) -> None:  # noqa: ARG002  as above
+    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:  # noqa: ARG002  as above
         """Refused.
 
         Raises:

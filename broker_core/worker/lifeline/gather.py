@@ -14,7 +14,7 @@ from typing import Protocol
 from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.messages import OUT_MS
 from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
-from broker_core.engine.store.results import GetResult, QueueUnit
+from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.messages import parse_op_body
 from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.protocol.message import properties as props
@@ -23,6 +23,7 @@ from broker_core.protocol.message.message_id import PLACE_BITS, offset_message_i
 from broker_core.protocol.message.model import HostAddress, StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
 from broker_core.worker.lifeline.traces import Trace, TraceKind, read_traces

@@ -104,7 +104,9 @@ def test_a_hop_is_told_with_the_signs_of_the_language(qapp, request):
 
 def test_what_searches_rules_and_key_stores_lack_is_told_in_chinese(chinese):
     root = BROKER_CORE.parent
-    said = [text for path in sorted((BROKER_CORE / "tools" / "search").glob("*.py")) for text in given_to(path, "self._gaps.add")]
+    said = [
+        text for path in sorted((BROKER_CORE / "tools" / "search").glob("*.py")) for text in given_to(path, "self._gaps.add")
+    ]
     for path in sorted((root / "monitoring" / "payload").glob("*.py")):
         said += given_to(path, "UsageError")
     said += given_to(root / "gui" / "connection_secrets.py", "_error")

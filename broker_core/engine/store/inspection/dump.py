@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.index_layout import items_of
 from broker_core.engine.store.inspection.config_check import read_configs
 from broker_core.engine.store.inspection.finding import Finding
@@ -21,6 +20,7 @@ from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
 from broker_core.engine.store.inspection.message_lines import MessageLines
 from broker_core.engine.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReader, QueueReaders, is_blank
 from broker_core.engine.store.record_columns import QueueGroup, queue_groups, unit_codes
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.sys_flag import enters_queue
 
 Row = dict[str, Any]

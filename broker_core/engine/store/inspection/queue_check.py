@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from broker_core.engine.store.dispatch import DelayLevels, further_queues
+from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.inspection.finding import Finding
 from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
 from broker_core.engine.store.inspection.queue_reader import (
@@ -28,6 +28,7 @@ from broker_core.engine.store.inspection.queue_reader import (
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.record_columns import QueueGroup, queue_groups, queue_units, unit_codes
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import RecordParts
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 

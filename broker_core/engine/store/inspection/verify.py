@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.inspection.config_check import check_checkpoint, check_offsets, configured_topics, read_configs
 from broker_core.engine.store.inspection.finding import Finding
 from broker_core.engine.store.inspection.index_check import IndexCheck, check_file, load_index
@@ -20,6 +19,7 @@ from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.newer_layouts import rocksdb_directories
 from broker_core.engine.store.ownership import check_directory
 from broker_core.engine.store.paths import StorePaths
+from broker_core.protocol.delay_levels import DelayLevels
 
 _NOT_EXAMINED = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "orbit.cut")
 

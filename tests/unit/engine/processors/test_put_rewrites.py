@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from broker_core.engine.processors.put_rewrites import Draft, PutRewrites, to_internal_queue
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.errors import RequestRefusedError
+from broker_core.protocol.delay_levels import DelayLevels
 
 REWRITES = PutRewrites(DelayLevels("1s 5s 1m"))
 

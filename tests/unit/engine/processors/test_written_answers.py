@@ -19,7 +19,6 @@ from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import ONEWAY_FLAG, RemotingCommand
 from broker_core.protocol.json_body import emit
 from broker_core.transport.client import connect
-from broker_core.worker.channel.schema import CreateTopic
 from tests.support.broker_bench import SMALL_FILES, RecordingPeer, consumer_heartbeat
 from tests.support.held_saves import HeldSaves
 from tests.support.remoting_peer import eventually
@@ -127,7 +126,7 @@ def test_a_change_is_in_its_file_when_it_is_told(tmp_path):
         assert json.loads(stored("consumerOffset.json"))["offsetTable"]["Known@G"] == {"0": 5}
         await client.ask(Q.UPDATE_BROKER_CONFIG, *CHANGES[Q.UPDATE_BROKER_CONFIG])
         assert "fileReservedTime=48" in stored("broker.properties")
-        await client.broker.create_topic(CreateTopic("FromConsole", 1, 1))
+        await client.broker.create_topic("FromConsole", 1, 1, 6)
         assert "FromConsole" in json.loads(stored("topics.json"))["topicConfigTable"]
         item = command(Q.PUT_KV_CONFIG, *CHANGES[Q.PUT_KV_CONFIG])
         await client.broker.answer_console(item, name_server=True)
@@ -162,7 +161,7 @@ def test_a_full_disk_is_told_and_the_change_is_made_good(tmp_path, gate, monkeyp
         assert answer.code == R.SYSTEM_ERROR
         assert "in effect, but would be lost with a crash: topics.json cannot be written: no space left" in answer.remark
         with pytest.raises(RequestRefusedError, match="no space left"):
-            await client.broker.create_topic(CreateTopic("FromConsole", 1, 1))
+            await client.broker.create_topic("FromConsole", 1, 1, 6)
         gate.faults.clear()
         await eventually(lambda: {"New", "FromConsole"} <= json.loads(path.read_text())["topicConfigTable"].keys())
 

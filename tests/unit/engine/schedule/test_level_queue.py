@@ -3,8 +3,9 @@
 import pytest
 
 from broker_core.engine.schedule.level_queue import LevelQueue
-from broker_core.engine.store.results import GetResult, GetStatus, QueueUnit
+from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.protocol.message.record import encode_record
+from broker_core.protocol.queue_unit import QueueUnit
 from tests.support.store_bench import message
 
 DELAY_MS = 10_000

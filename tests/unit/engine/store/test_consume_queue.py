@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from broker_core.engine.store.consume_queue import KEPT_UNITS, PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.results import QueueUnit
+from broker_core.protocol.queue_unit import QueueUnit
 
 
 def queue_in(directory, *, file_bytes=200, read_only=False) -> ConsumeQueue:

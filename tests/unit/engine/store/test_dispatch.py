@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.dispatch import DelayLevels, TagsOfPuts, further_queues, unit_tags_code
+from broker_core.engine.store.dispatch import TagsOfPuts, further_queues, unit_tags_code
 from broker_core.errors import UsageError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.tags import tags_code
 
 DEFAULT = DelayLevels(StoreConfig().message_delay_level)

@@ -5,9 +5,9 @@ import struct
 import pytest
 
 from broker_core.engine.store.checkpoint import read_checkpoint
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.errors import StoreError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import decode_record
 from tests.support.store_bench import BROKEN, INDEX_ITEMS, INDEX_SLOTS, LOG_FILE_BYTES, NO_SPACE, message

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from broker_core.engine.store.consume_queue import UNIT
-from broker_core.engine.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.log_window import good_records
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import encode_record
 from broker_core.protocol.message.sys_flag import enters_queue
 from tests.support.store_bench import message

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.layout import scan_records
 from broker_core.engine.store.log_window import good_records
@@ -22,6 +22,7 @@ from broker_core.engine.store.record_columns import (
     unit_codes,
     wrong_checksums,
 )
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import decode_record, encode_record
 from tests.support.store_bench import message

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.results import GetStatus, PutStatus
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import decode_record
 from tests.support.store_bench import StoreBench, message

@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from broker_core.engine.store.dispatch import DelayLevels
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.errors import ForeignStoreError
+from broker_core.protocol.delay_levels import DelayLevels
 from tests.support.golden import contents, golden_store
 from tests.support.store_bench import LOG_FILE_BYTES, message
 

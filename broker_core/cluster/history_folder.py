@@ -1,0 +1,16 @@
+"""Where Orbit records the history of a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+
+def folder_of(name_servers: str) -> Path:
+    """The folder in which a cluster's history is recorded unless another is given."""
+    import platformdirs  # noqa: PLC0415  most callers know their folder
+
+    name = re.sub(r"[^A-Za-z0-9.-]+", "_", name_servers)[:80]
+    digest = hashlib.sha256(name_servers.encode()).hexdigest()[:8]
+    return platformdirs.user_data_path("orbit", appauthor=False) / "clusters" / f"{name}-{digest}"
