@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
     from broker_core.tools.commands.search import RowMask
     from broker_core.worker.history import HistoryKeeper
-    from gui.bridge.options import WorkerOptions
+    from gui.processes.worker_options import WorkerOptions
 
 DESCRIPTION = """\
 Orbit is a desktop console for RocketMQ with a broker inside. Without a command it opens the window and starts its broker;
@@ -101,8 +101,8 @@ def _window(arguments: argparse.Namespace) -> int:
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
     # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
     gc.disable()
-    from gui.app import run_window
-    from gui.window_options import WindowOptions
+    from gui.app.console import run_window
+    from gui.app.window_options import WindowOptions
 
     return run_window(
         WindowOptions(
@@ -173,8 +173,8 @@ def _replay_refusal(target: str, confirmed: str) -> str:
 
 def _target_refusal(target: str, confirmed: str | None) -> str:
     try:
-        from gui.connections import settings_path
-        from gui.target_refusal import target_refusal
+        from gui.connections.cluster import settings_path
+        from gui.connections.target_refusal import target_refusal
     except ImportError:  # without Qt there is no window that keeps connections
         return ""
     return target_refusal(settings_path(), target, confirmed=confirmed)
@@ -184,7 +184,7 @@ def _saved_connection(name: str) -> bytes:
     from broker_core.errors import UsageError
 
     try:
-        from gui.saved_connections import kept_details
+        from gui.connections.saved_connections import kept_details
     except ImportError as error:
         text = f"saved connections cannot be read without Qt ({error}): set it up (./orbit setup), or give --connection-file"
         raise UsageError(text) from error
@@ -234,7 +234,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _gallery(arguments: argparse.Namespace) -> int:
-    from gui.gallery import main as gallery
+    from gui.gallery.pictures import main as gallery
 
     return gallery(arguments.out, arguments.theme, arguments.lang, name_servers=arguments.ns)
 
@@ -243,7 +243,7 @@ def _gallery(arguments: argparse.Namespace) -> int:
 
 
 def _worker_options(arguments: argparse.Namespace) -> WorkerOptions:
-    from gui.bridge.options import WorkerOptions
+    from gui.processes.worker_options import WorkerOptions
 
     return WorkerOptions(
         store=_store(arguments) if arguments.open_store is None else arguments.open_store.absolute(),

@@ -19,13 +19,13 @@ import numpy as np
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import Marks, SearchHits
-from gui.app import make_application
+from gui.app.console import make_application
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
-from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.messages.columns import hit_columns
 from gui.widgets.data_grid import DataGrid
+from gui.words.text import TimeZoneChoice
 from monitoring.payload.listed import nothing_masked
 
 _TURN = 256

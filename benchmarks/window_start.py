@@ -45,10 +45,10 @@ def orbit_window(folder: Path) -> None:
     gc.disable()  # as `main` does
     from PySide6.QtGui import QPaintEvent
 
-    from gui.app import Console, make_application
-    from gui.bridge.options import WorkerOptions
+    from gui.app.console import Console, make_application
+    from gui.app.window_options import WindowOptions
     from gui.main_window.window import MainWindow
-    from gui.window_options import WindowOptions
+    from gui.processes.worker_options import WorkerOptions
 
     original = MainWindow.paintEvent
 

@@ -1,4 +1,4 @@
-"""How much of something there is, in English: ``1 queue``, ``8 queues``; the window knows both (`gui.text.spoken_forms`)."""
+"""How much of something there is, in English: ``1 queue``, ``8 queues``; the window knows both (`words.text.spoken_forms`)."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ import numpy as np
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter, QPolygonF
 
-from gui.app import make_application
+from gui.app.console import make_application
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
-from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
+from gui.words.text import TimeZoneChoice
 
 MINUTES = 525_600
 WIDTH, HEIGHT = 1_200, 400

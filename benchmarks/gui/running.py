@@ -11,11 +11,11 @@ from typing import Self
 
 from PySide6.QtCore import QEventLoop, QTimer
 
-from gui.app import Console, make_application
-from gui.bridge.demo import DemoPace
-from gui.bridge.options import WorkerOptions
-from gui.garbage import GarbageTurns
-from gui.window_options import WindowOptions
+from gui.app.console import Console, make_application
+from gui.app.window_options import WindowOptions
+from gui.event_loop.garbage import GarbageTurns
+from gui.processes.demo import DemoPace
+from gui.processes.worker_options import WorkerOptions
 from monitoring.sources.base import SourceStatus
 
 START_TIMEOUT_S = 60.0

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QTableView
 
-from gui.app import make_application
+from gui.app.console import make_application
 from gui.models.table import Column, ColumnTableModel
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.widgets.data_grid import DataGrid

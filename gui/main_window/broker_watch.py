@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
-from gui.broker_words import broker_text, event_state, event_text, faults_text
 from gui.main_window.clusters import attached_cluster
 from gui.main_window.services import Backend
 from gui.main_window.side_bar import show_counts
-from gui.text import tr
 from gui.theme.tokens import State
+from gui.words.broker_words import broker_text, event_state, event_text, faults_text
+from gui.words.text import tr
 from monitoring.sources.base import Reach, SourceStatus
 
 if TYPE_CHECKING:

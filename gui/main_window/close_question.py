@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.operations.tasks import Task
-from gui.text import count_text, tr
 from gui.widgets.basic import label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import count_text, tr
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gui.main_window.clusters import attached_cluster
 from gui.main_window.notices import raise_window
-from gui.text import tr
+from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the cluster switcher needs, and the colours of connections; the connections themselves are `gui.connections`."""
+"""What the cluster switcher needs, and the colours of connections; the connections themselves are `gui.connections.cluster`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 
-from gui.connections import ATTACHED, Cluster, own_group
+from gui.connections.cluster import ATTACHED, Cluster, own_group
 from gui.operations.secret_desk import SecretDesk
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _cannot_forget(_cluster: Cluster) -> Pending[None]:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """What the switcher needs: what is known, and how to go there. Made by `gui.app`."""
+    """What the switcher needs: what is known, and how to go there. Made by `gui.app.console`."""
 
     title: str = "Embedded"
     """English; how the current one is called in the tool bar."""

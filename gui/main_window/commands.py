@@ -8,16 +8,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from gui.bridge.saved_options import default_store, read_saved
-from gui.links import on_cluster
 from gui.main_window import layout
 from gui.main_window.clusters import attached_cluster
+from gui.main_window.links import on_cluster
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import is_on, whole_number
-from gui.text import tr
+from gui.processes.saved_options import default_store, read_saved
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.main_window.window import MainWindow

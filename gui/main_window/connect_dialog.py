@@ -8,18 +8,18 @@ import shiboken6
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
-from gui.broker_words import broker_text
-from gui.connections import Cluster, changed_to, settled
+from gui.connections.cluster import Cluster, changed_to, settled
 from gui.main_window.connect_fields import ConnectFields
 from gui.models.hops import Hop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.broker_words import broker_text
+from gui.words.text import tr
 
 WIDTH = 640
 HOPS_HEIGHT = 172

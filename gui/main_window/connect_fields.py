@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from gui.connections import (
+from gui.connections.cluster import (
     ATTACHED,
     COLOURS,
     SECRET_KEY,
@@ -20,9 +20,9 @@ from gui.connections import (
     secret_owners,
 )
 from gui.main_window.clusters import colour_icon
-from gui.text import tr
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import SegmentedControl
+from gui.words.text import tr
 
 PORT_MAX = 65_535
 DIRECT, SOCKS, SSH = "direct", "socks", "ssh"

@@ -23,12 +23,10 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from gui.broker_words import broker_text
 from gui.main_window.copy_ends import CopyEnds, Named
 from gui.models.copy_order import CopyEnd, CopyOrder, Span, input_of, resume_arguments
 from gui.operations.message_job import JobState, MessageJob
 from gui.operations.reports import open_in_desktop
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
@@ -36,6 +34,8 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import name_count
+from gui.words.broker_words import broker_text
+from gui.words.text import tr
 
 WIDTH = 760
 PREVIEW_HEIGHT = 260

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.models.copy_order import CopyEnd
-from gui.text import tr
+from gui.words.text import tr
 from monitoring.sources.base import ClusterSource
 
 

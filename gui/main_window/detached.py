@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.main_window.page_area import Veil
 from gui.main_window.page_room import PageRoom
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.views.page import PageView
@@ -18,6 +17,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
+from gui.words.text import tr
 
 WIDTH, HEIGHT = 1_180, 760
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeySequence
 
 from gui.main_window.page_keys import PAGE_KEYS
 from gui.operations.actions import ActionRegistry
-from gui.text import tr
+from gui.words.text import tr
 
 KEYS_GROUP = "keys"
 _NEEDED = (

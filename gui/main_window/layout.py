@@ -12,7 +12,7 @@ from PySide6.QtCore import QByteArray, QSettings
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QSplitter
 
-from gui.links import LinkError, link_to, place_of
+from gui.main_window.links import LinkError, link_to, place_of
 from gui.main_window.places import Place
 from gui.main_window.services import text_list, whole_number
 from gui.views.page_names import COLUMNS_GROUP

@@ -10,15 +10,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QFileDialog, QMenu, QWidget
 
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters, attached_cluster, colour_icon, show_cluster
 from gui.main_window.shortcut_sheet import key_text
 from gui.main_window.window_actions import MENUS
 from gui.operations.actions import Action, ActionRegistry
-from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.views.action_dialog import ActionDialog
@@ -121,7 +121,7 @@ def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> N
 
 def ask_to_look(theme: ThemeManager, parent: QWidget) -> None:
     """Let the user point at the directory of any store, and show it read-only in a window of its own."""
-    from gui.bridge.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
+    from gui.processes.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
 
     dialog = _folder_dialog(tr("Folder of a store"), theme, parent)
     dialog.fileSelected.connect(lambda path: start_window(["--open-store", path]))

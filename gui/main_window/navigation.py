@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.links import link_to
+from gui.main_window.links import link_to
 from gui.main_window.notices import raise_window
 from gui.main_window.page_area import PageArea
 from gui.main_window.panes import has_keyboard

@@ -15,10 +15,10 @@ from gui.main_window.quiet_hours import read_quiet_hours
 from gui.main_window.services import is_on
 from gui.main_window.tool_bar import ToolBar
 from gui.operations.tasks import Task, TaskState
-from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.toast import ToastStack
+from gui.words.text import Words, said, tr
 
 LONG_TASK_S = 10.0
 """The end of a task that took longer is told by the system."""

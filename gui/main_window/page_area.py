@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
 
 from gui.main_window.page_room import PageRoom
 from gui.main_window.places import Place
-from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.views.page import PageView

@@ -20,13 +20,13 @@ from PySide6.QtWidgets import (
 )
 
 from gui.main_window.matching import Match, match
-from gui.text import tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
 from gui.widgets.basic import IconLabel, Line, label
 from gui.widgets.inputs import SegmentedControl
+from gui.words.text import tr
 
 ENTRIES_PER_KIND_MAX = 30
 ROW_HEIGHT = 36

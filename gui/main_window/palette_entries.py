@@ -6,11 +6,11 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gui.links import is_link
+from gui.main_window.links import is_link
 from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEntry, has_prefix
 from gui.main_window.shortcut_sheet import key_text
 from gui.models.message_ids import is_key, key_filter, pasted_ids
-from gui.text import count_text, rate_text, tr
+from gui.words.text import count_text, rate_text, tr
 from monitoring.state import MEMBERS_UNREAD
 
 if TYPE_CHECKING:

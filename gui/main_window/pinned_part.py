@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from gui.main_window.matching import match
 from gui.main_window.side_bar_item import SideBarItem
 from gui.models.favourites import FAVOURITES, Favourites, Pins
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
 from gui.widgets.basic import label
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.models.pin_rows import PinBook, PinRow

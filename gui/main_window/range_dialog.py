@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QDateTime, Qt, QTimeZone
 from PySide6.QtWidgets import QDateTimeEdit, QFormLayout, QPushButton, QWidget
 
-from gui.text import TimeZoneChoice, tr
 from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
 from gui.widgets.basic import label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import TimeZoneChoice, tr
 
 SHOWN_FORMAT = "yyyy-MM-dd HH:mm:ss"
 

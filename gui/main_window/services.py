@@ -10,22 +10,22 @@ from PySide6.QtCore import QSettings
 
 from gui.main_window.clusters import Clusters
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager
 from gui.views.registry import PAGES, PageEntry
+from gui.words.text import TimeZoneChoice
 from monitoring.sources.base import ClusterSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gui.bridge.demo import DemoController
     from gui.operations.reports import ReportRunner
+    from gui.processes.demo import DemoController
     from monitoring.series import History
 
 
 @dataclass(frozen=True, slots=True)
 class WindowServices:
-    """What the frame needs to be painted; made by `gui.app`."""
+    """What the frame needs to be painted; made by `gui.app.console`."""
 
     theme: ThemeManager
     settings: QSettings

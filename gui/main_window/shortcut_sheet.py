@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSc
 
 from gui.main_window.page_keys import PAGE_KEYS
 from gui.operations.actions import Action
-from gui.text import tr
 from gui.views.registry import PAGES
 from gui.widgets.basic import label
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import tr
 
 COLUMNS_MAX = 4
 _PAGES = {entry.title for entry in PAGES}

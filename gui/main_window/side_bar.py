@@ -12,12 +12,12 @@ from gui.main_window.matching import match
 from gui.main_window.pinned_part import PinnedPart
 from gui.main_window.side_bar_item import SideBarItem
 from gui.models.favourites import Pins
-from gui.text import count_text, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import SearchField
+from gui.words.text import count_text, short_count_text, tr
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState

@@ -6,14 +6,14 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton
 
-from gui.repaint import repaint_with
-from gui.text import tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
+from gui.words.text import tr
 
 
 class SideBarItem(QAbstractButton):

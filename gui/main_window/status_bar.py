@@ -10,14 +10,14 @@ from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
-from gui.broker_words import broker_text
 from gui.operations.tasks import Task, TaskList, TaskState
-from gui.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
+from gui.words.broker_words import broker_text
+from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from monitoring.sources.base import Reach, SourceStatus
 
 if TYPE_CHECKING:

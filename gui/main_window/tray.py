@@ -13,12 +13,12 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter
 from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon, QWidget
 from shiboken6 import isValid
 
-from gui.broker_words import broker_text
 from gui.main_window.notices import SYSTEM_KEY, raise_window
 from gui.main_window.services import is_on
-from gui.text import count_text, duration_text, tr
 from gui.theme.icons import icon, logo_pixmap
 from gui.theme.tokens import State
+from gui.words.broker_words import broker_text
+from gui.words.text import count_text, duration_text, tr
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
-from gui.links import LinkError, cluster_of, link_to, on_cluster, place_of
+from gui.event_loop.turns import next_turn
 from gui.main_window import layout
 from gui.main_window.broker_watch import BrokerWatch
 from gui.main_window.closing import Closing
@@ -18,6 +18,7 @@ from gui.main_window.clusters import attached_cluster, cluster_at, settings_grou
 from gui.main_window.commands import FrameCommands
 from gui.main_window.key_bindings import KeyBindings
 from gui.main_window.key_choices import KeyChoices
+from gui.main_window.links import LinkError, cluster_of, link_to, on_cluster, place_of
 from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
@@ -34,9 +35,7 @@ from gui.main_window.window_actions import backend_actions, window_actions
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
-from gui.text import Words, tr
 from gui.theme.tokens import State
-from gui.turns import next_turn
 from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.connection_stripe import ConnectionStripe
@@ -44,6 +43,7 @@ from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.toast import ToastStack
+from gui.words.text import Words, tr
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class MainWindow(QMainWindow):
             self.navigation.open(place)
 
     def _not_followed(self, link: str, error: LinkError) -> None:
-        from gui.error_words import kept_line  # noqa: PLC0415  brings the errors of the broker: the frame is on screen before
+        from gui.words.error_words import kept_line  # noqa: PLC0415  brings the errors of the broker: the frame is on screen before
 
         reason = kept_line(error)
         self.notify(lambda: tr("The link {link} was not followed: {reason}", link=link, reason=reason()), state=State.WARNING)

@@ -6,15 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gui.operations.actions import Action
-from gui.text import LANGUAGES, tr
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
+from gui.words.text import LANGUAGES, tr
 
 if TYPE_CHECKING:
-    from gui.bridge.demo import DemoController
     from gui.main_window.commands import FrameCommands
     from gui.main_window.window import MainWindow
     from gui.operations.reports import ReportRunner
+    from gui.processes.demo import DemoController
 
 DENSITY_TITLES = {
     Density.COMPACT: "Rows: compact",
@@ -164,8 +164,8 @@ def _has_page(window: MainWindow, page_id: str) -> bool:
 
 def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRunner) -> list[Action]:
     """What can be done once the window has its backend: the demo, and each report of the catalogue."""
-    from gui.bridge.demo import DemoPace  # noqa: PLC0415  the frame is on screen before
     from gui.operations.demo import demo_refusal, play_demo  # noqa: PLC0415  as above
+    from gui.processes.demo import DemoPace  # noqa: PLC0415  the frame is on screen before
     from spark_reports import catalog  # noqa: PLC0415  as above
 
     def play() -> None:

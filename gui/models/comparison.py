@@ -10,7 +10,7 @@ from itertools import zip_longest
 from broker_core.api import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.message_words import record_facts
-from gui.text import TimeZoneChoice, count_text, tr
+from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.payload.content import Kind
 from monitoring.payload.shown import ShownBody
 

@@ -87,7 +87,7 @@ class Pins(QObject):
             names.changed.connect(self.changed)
 
     def use(self, own_group: str) -> None:
-        """Show those of a cluster; `gui.connections.own_group` of its settings."""
+        """Show those of a cluster; `gui.connections.cluster.own_group` of its settings."""
         self.topics.read_from(own_group + TOPICS_KEY)
         self.groups.read_from(own_group + GROUPS_KEY)
 

@@ -18,7 +18,7 @@ from gui.models.hit_columns import HitColumns
 from gui.models.messages import MessageRow, masked_row
 from gui.models.stored_order import Int64s
 from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index, Section
-from gui.text import UNKNOWN
+from gui.words.text import UNKNOWN
 from monitoring.payload.listed import MaskOf
 
 KNOWN_ROWS_MAX = 5_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gui.broker_words import broker_text
-from gui.child_words import child_text
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, milliseconds_text, tr
 from gui.theme.tokens import State
+from gui.words.broker_words import broker_text
+from gui.words.child_words import child_text
+from gui.words.text import UNKNOWN, milliseconds_text, tr
 
 
 @dataclass(frozen=True, slots=True)

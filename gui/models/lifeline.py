@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker_core.api import Lifeline
-from gui.text import KnownTexts, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import State
+from gui.words.text import KnownTexts, count_text, duration_text, milliseconds_text, tr
 
 ATTEMPT, RETRY, RETRY_WAITS, DEAD = "attempt", "retry", "retry waits", "dead"
 

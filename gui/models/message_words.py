@@ -10,7 +10,7 @@ import numpy as np
 from broker_core.api import MessageDetail
 from gui.models.message_properties import PROPERTY_MEANINGS
 from gui.models.messages import UNIQUE_KEY
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from monitoring.state import ClusterState
 
 COMPRESSED = 0x1

@@ -211,7 +211,7 @@ def masked_draft(draft: Draft, mask: ListMask) -> Draft:
 
 
 class DraftFault(Enum):
-    """Why a draft cannot be sent, in English; shown through `gui.text.tr`."""
+    """Why a draft cannot be sent, in English; shown through `gui.words.text.tr`."""
 
     TOPIC = "Choose a topic."
     NAME = "A property has a value but no name."

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from broker_core.api import Catalog
 from gui.models.favourites import Pins
 from gui.models.topics import IDLE_AFTER_MS
-from gui.text import UNKNOWN, rate_text, short_count_text
 from gui.theme.tokens import State
+from gui.words.text import UNKNOWN, rate_text, short_count_text
 from monitoring.lag_limits import LagLimits
 from monitoring.state import ClusterState
 

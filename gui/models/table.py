@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from gui.text import tr
 from gui.theme.tokens import State
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from broker_core.api import MarkPattern

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.text import tr
+from gui.words.text import tr
 
 
 def _never_blocked() -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import AdoptAlerts, OrbitError, UsageError
-from gui.error_words import kept_line
 from gui.operations.queries import BackgroundCall
-from gui.text import Words, tr
+from gui.words.error_words import kept_line
+from gui.words.text import Words, tr
 from monitoring.alert_rules import rules_from_json
 from monitoring.sources.base import ClusterSource
 from monitoring.webhook import check_url

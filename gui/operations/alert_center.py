@@ -25,12 +25,12 @@ from broker_core.api import (
     SetAlertWebhook,
     TryAlertWebhook,
 )
-from gui.amounts import value_text
-from gui.error_words import kept_line
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
-from gui.text import Words, duration_text, said, tr
 from gui.theme.tokens import State
+from gui.words.amounts import value_text
+from gui.words.error_words import kept_line
+from gui.words.text import Words, duration_text, said, tr
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
 from monitoring.alert_watch import AlertChange, AlertState, Finding, state_of
 from monitoring.dead_letters import DEAD_PREFIX

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.models.hops import Hop
+from gui.processes.child_process import ChildEnd, ChildProcess
 
 EXIT_CODES_OF_A_RESULT = (0, 1)
 HOPS_MAX = 500

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import MessageDetail, UsageError
 from gui.operations.queries import BackgroundCall
-from gui.text import tr
+from gui.words.text import tr
 from monitoring.payload.judging import MASK, Judge, Patience
 from monitoring.payload.layers import announced
 from monitoring.payload.listed import ListMask

@@ -7,11 +7,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from gui.bridge.child_process import ChildEnd
-from gui.bridge.demo import DemoController, DemoPace
-from gui.child_words import child_text
 from gui.operations.tasks import Task, TaskList
-from gui.text import count_text, tr
+from gui.processes.child_process import ChildEnd
+from gui.processes.demo import DemoController, DemoPace
+from gui.words.child_words import child_text
+from gui.words.text import count_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
 
 _PROGRESS = re.compile(

@@ -14,9 +14,9 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, ReadHistory
 from broker_core.api import HistoryLines as Answer
-from gui.error_words import error_line
 from gui.operations.queries import LatestQuery
-from gui.text import tr
+from gui.words.error_words import error_line
+from gui.words.text import tr
 from monitoring.series import Floats, History
 from monitoring.sources.base import ClusterSource, SourceStatus
 

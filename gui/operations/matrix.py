@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import HistoryLines, OrbitError, ReadHistory
-from gui.error_words import error_text
 from gui.models.matrix import NO_MATRIX, matrix_of
 from gui.operations.history import goes_on
 from gui.operations.queries import LatestQuery
+from gui.words.error_words import error_text
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 NAMES_MAX = 200

@@ -14,10 +14,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.bridge.child_process import ChildEnd, ChildProcess
-from gui.child_words import child_text
 from gui.operations.tasks import Pausing, Task, TaskList
-from gui.text import Words
+from gui.processes.child_process import ChildEnd, ChildProcess
+from gui.words.child_words import child_text
+from gui.words.text import Words
 from monitoring.sources.base import ClusterSource
 
 LINES_MAX = 500

@@ -16,10 +16,10 @@ from broker_core.api import (
     as_message_queue,
     parse_object,
 )
-from gui.broker_words import broker_text
 from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import tr
+from gui.words.broker_words import broker_text
+from gui.words.text import tr
 from monitoring.admin.offsets import OffsetSnapshot, QueueMove, offline_requests, online_requests, snapshot_of
 from monitoring.sources.base import ClusterSource, Pending
 

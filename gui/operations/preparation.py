@@ -8,11 +8,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.bridge.child_process import ChildEnd, ChildProcess
-from gui.child_words import child_text
 from gui.operations.queries import BackgroundCall
 from gui.operations.tasks import Task, TaskList
-from gui.text import tr
+from gui.processes.child_process import ChildEnd, ChildProcess
+from gui.words.child_words import child_text
+from gui.words.text import tr
 
 _LOG = logging.getLogger(__name__)
 ARGUMENTS = ("report", "--prepare", "--low-priority", "--parent-pipe")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.models.reports import PastRun, ReportOrder, name_servers_of, source_options
+from gui.processes.child_process import ChildEnd, ChildProcess
 
 SETTLE_MS = 300
 """Time that nothing must have been entered before files are looked at."""

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject
 
 from gui.models.reports import Run, RunState
 from gui.operations.reports import rows_text
-from gui.text import tr
 from gui.theme.tokens import State
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner

@@ -16,9 +16,6 @@ import platformdirs
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from gui.bridge.child_process import ChildEnd, ChildProcess
-from gui.bridge.spark_child import CANCEL_GRACE_MS, SparkChild
-from gui.child_words import child_text
 from gui.models.reports import (
     ManifestFault,
     PastRun,
@@ -42,7 +39,10 @@ from gui.operations.preparation import ReportPreparation
 from gui.operations.report_estimate import DetailsOf, ReportEstimate, no_details
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.tasks import Task, TaskList
-from gui.text import count_text, shown_language, tr
+from gui.processes.child_process import ChildEnd, ChildProcess
+from gui.processes.spark_child import CANCEL_GRACE_MS, SparkChild
+from gui.words.child_words import child_text
+from gui.words.text import count_text, shown_language, tr
 from spark_reports.catalog import ReportSpec, reports
 from spark_reports.chinese import word_in_chinese
 

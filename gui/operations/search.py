@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import Done, OrbitError, SearchHits, SearchStarted
 from gui.operations.queries import LatestQuery
 from gui.operations.tasks import Pausing, Task, TaskList
-from gui.text import count_text, tr
+from gui.words.text import count_text, tr
 from monitoring.sources.base import ClusterSource
 
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from gui.connection_secrets import SecretStore
-from gui.connections import ATTACHED, SECRET_KEY, Cluster, details_of, secret_owners
+from gui.connections.cluster import ATTACHED, SECRET_KEY, Cluster, details_of, secret_owners
+from gui.connections.secret_store import SecretStore
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ class OffsetSnapshots(QObject):
     Args:
         settings: Of the window.
         parent: Qt's owner.
-        own_group: Of the cluster: see `gui.connections.own_group`.
+        own_group: Of the cluster: see `gui.connections.cluster.own_group`.
 
     Signals:
         changed: One was added.

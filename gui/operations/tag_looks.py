@@ -8,10 +8,10 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import FoundOffset, MessagePage, OrbitError
-from gui.error_words import error_text
+from gui.event_loop.turns import next_turn
 from gui.models.tag_parts import Look, look_at
 from gui.operations.queries import LatestQuery
-from gui.turns import next_turn
+from gui.words.error_words import error_text
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 MESSAGES_A_LOOK = 100

@@ -11,7 +11,7 @@ from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.text import Words, said
+from gui.words.text import Words, said
 
 FINISHED_TASKS_KEPT = 50
 

@@ -11,9 +11,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from gui.text import TimeZoneChoice
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size
+from gui.words.text import TimeZoneChoice
 
 TICKS_MAX = 6
 AXIS_WIDTH = 52

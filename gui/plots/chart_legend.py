@@ -10,11 +10,11 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
-from gui.repaint import repaint_with
-from gui.text import UNKNOWN, tr
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Tokens
 from gui.widgets.basic import ElidedLabel, label
+from gui.words.text import UNKNOWN, tr
 
 
 class Chart(Protocol):

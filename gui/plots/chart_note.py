@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QRect, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
-from gui.text import tr
 from gui.theme.style import set_role
+from gui.words.text import tr
 
 UNKNOWN_WIDTH_MIN = 150
 """Pixels without a line that are enough for the words; in fewer they stand over the lines."""

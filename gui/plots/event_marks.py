@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gui.plots.chart_series import ChartMark
-from gui.text import tr
+from gui.words.text import tr
 
 MARK_NAMES = {
     "members_changed": "Rebalance",

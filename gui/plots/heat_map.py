@@ -25,11 +25,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.matrix import NO_MATRIX, Matrix
-from gui.repaint import repaint_with
-from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State, mix
+from gui.words.text import TimeZoneChoice, count_text, tr
 
 LABEL_GAP = 6
 AXIS_HEIGHT = 18

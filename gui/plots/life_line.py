@@ -15,11 +15,11 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from gui.repaint import repaint_with
-from gui.text import TimeZoneChoice, duration_text
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State, Tokens, mix
+from gui.words.text import TimeZoneChoice, duration_text
 
 HEAD = 30
 LANE = 33

@@ -10,11 +10,11 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gui.repaint import repaint_with
-from gui.text import count_text, short_count_text
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
+from gui.words.text import count_text, short_count_text
 
 AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
 LABEL_GAP = 4

@@ -9,12 +9,12 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gui.repaint import repaint_with
-from gui.text import rate_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import paint_sparkline
+from gui.words.text import rate_text, tr
 
 BAR_WIDTH_MAX = 40
 BAR_GAP = 5

@@ -26,9 +26,9 @@ from gui.plots.chart_tip import ChartTip
 from gui.plots.forecast_lines import FILL_ALPHA, ForecastLines
 from gui.plots.light_plot import LightPlot
 from gui.plots.mark_names import NamedMark, mark_names
-from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
+from gui.words.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 
 ANTIALIAS_POINTS_MAX = 2_000
 DOTTED_POINTS_MAX = 2_000

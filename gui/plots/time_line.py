@@ -9,9 +9,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from gui.repaint import repaint_with
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
 
 LINE_HEIGHT = 38

@@ -13,9 +13,9 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
+from gui.event_loop.turns import next_turn
 from gui.theme.resources import resource_directory
 from gui.theme.tokens import Size, Tokens, mix
-from gui.turns import next_turn
 
 FOCUS_PROPERTY = "keyboardFocus"
 

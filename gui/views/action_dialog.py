@@ -14,10 +14,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import Ability, OrbitError
-from gui.broker_words import reasons_text
-from gui.error_words import error_text
 from gui.operations.queries import LatestQuery
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import label, row
@@ -25,6 +22,9 @@ from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import production_name
+from gui.words.broker_words import reasons_text
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.sources.base import ClusterSource, Pending
 
 WIDTH = 480

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
 WIDTH, HEIGHT = 640, 520
 VALUE_WIDTH = 120

@@ -10,9 +10,9 @@ from shiboken6 import isValid
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.plots.brush import Brush
 from gui.plots.time_chart import TimeChart
-from gui.text import tr
 from gui.views.chart_table import ChartTable
 from gui.views.page import PageContext, PageView
+from gui.words.text import tr
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
 

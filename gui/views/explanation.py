@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QDialog, QFrame, QLabel, QVBoxLayout, QWidget
 
 from gui.models.table import Column
 from gui.plots.time_chart import TimeChart
-from gui.report_terms import result_term
-from gui.term_origins import Origin, Term
-from gui.term_texts import TERMS
-from gui.text import age_text, tr
 from gui.widgets.basic import label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import TERM
+from gui.words.report_terms import result_term
+from gui.words.term_origins import Origin, Term
+from gui.words.term_texts import TERMS
+from gui.words.text import age_text, tr
 
 if TYPE_CHECKING:
     from gui.views.page import PageView

@@ -22,11 +22,11 @@ from gui.models.row_filter import (
     words_of,
 )
 from gui.models.table import ColumnTableModel
-from gui.text import UNKNOWN, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, row
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.token_field import TokenField
+from gui.words.text import UNKNOWN, count_text, tr
 
 R = TypeVar("R")
 VALUES_OFFERED_MAX = 12

@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any
 
 from broker_core.api import OrbitError, UsageError
-from gui.error_words import error_text
-from gui.text import TimeZoneChoice, Words, tr
 from gui.theme.tokens import State
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
+from gui.words.error_words import error_text
+from gui.words.text import TimeZoneChoice, Words, tr
 
 
 def _wall_ms() -> int:

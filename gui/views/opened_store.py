@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from broker_core.api import Ready
-from gui.text import tr
 from gui.theme.tokens import State
+from gui.words.text import tr
 
 
 def opened_chip(ready: Ready | None) -> tuple[str, State] | None:

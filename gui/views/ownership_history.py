@@ -11,12 +11,12 @@ from gui.models.consumers import own_first
 from gui.operations.history import goes_on
 from gui.operations.queries import LatestQuery
 from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipStrip, rows_of
-from gui.text import tr
 from gui.theme.tokens import State
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 
 REBALANCE = "members_changed"

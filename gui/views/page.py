@@ -15,25 +15,25 @@ from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
+from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice, Words, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
-from gui.turns import next_turn
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
+from gui.words.text import TimeZoneChoice, Words, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
-    from gui.bridge.demo import DemoController
     from gui.main_window.clusters import Clusters
     from gui.operations.alert_center import AlertCenter
     from gui.operations.decoding import DecoderBook
     from gui.operations.reports import ReportRunner
+    from gui.processes.demo import DemoController
     from monitoring.series import History
     from monitoring.state import ClusterState
 

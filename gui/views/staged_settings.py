@@ -11,10 +11,8 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from broker_core.api import AskBroker, BrokerAnswer, JsonBodyError, OrbitError
-from gui.broker_words import broker_text
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain
-from gui.text import tr
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -24,6 +22,8 @@ from gui.widgets.basic import label, row
 from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import Panel
 from gui.widgets.staged_form import Change, FormField, StagedForm, Value
+from gui.words.broker_words import broker_text
+from gui.words.text import tr
 
 T = TypeVar("T")
 UNDO_MAX = 20

@@ -22,12 +22,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from gui.text import tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon, icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens, mix
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     _Widget = QWidget

@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
-from gui.text import bytes_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens, mix
+from gui.words.text import bytes_text, tr
 
 MARK_SHARE = 38
 """Of the warning's colour in the ground of marked parts, in percent."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from PySide6.QtCore import QEvent
 
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
+from gui.words.text import tr
 
 
 class ColumnsButton(IconButton):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QScrollArea, QTabBar, QTabWidget, QWidget
 
-from gui.text import tr
+from gui.words.text import tr
 
 
 class PartBar(QTabBar):

@@ -29,19 +29,19 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
 
+from gui.event_loop.turns import next_turn
 from gui.models.table import ColumnTableModel
 from gui.models.table_text import as_markdown, as_tsv
-from gui.text import Words, tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.turns import next_turn
 from gui.widgets.grid_columns import ColumnMemory, GridColumns
 from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, RowPainter
+from gui.words.text import Words, tr
 
 R = TypeVar("R")
 COPY_JSON = QKeySequence("Ctrl+Shift+C")

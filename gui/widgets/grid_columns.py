@@ -15,9 +15,9 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 
 from gui.models.table import Column, ColumnTableModel
-from gui.text import tr
 from gui.widgets.column_presets import ColumnPresets
 from gui.widgets.saved_menu import add_saved, ask_name
+from gui.words.text import tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

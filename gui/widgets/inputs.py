@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
+from gui.words.text import tr
 
 SEARCH_DELAY_MS = 150
 TEXT_PADDING = 8

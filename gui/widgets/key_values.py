@@ -8,9 +8,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from gui.repaint import repaint_with
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.widgets.basic import ElidedLabel, Line, label

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.turns import next_turn
+from gui.event_loop.turns import next_turn
 
 W = TypeVar("W", bound=QWidget)
 

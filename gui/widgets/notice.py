@@ -8,10 +8,10 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, label
+from gui.words.text import Words, said, tr
 
 _STATE_GLYPHS = {
     State.CRITICAL: ("warning-octagon", "critical"),

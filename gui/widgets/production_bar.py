@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from gui.text import tr
 from gui.widgets.basic import label
+from gui.words.text import tr
 
 _PROPERTY = "productionName"
 

@@ -18,13 +18,13 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTableView
 
 from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Lane, Move, Section
-from gui.text import UNKNOWN, tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.lane import paint_lane, paint_move, paint_pips
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag
+from gui.words.text import UNKNOWN, tr
 
 if TYPE_CHECKING:
     from broker_core.api import MarkPattern

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
-from gui.text import tr
+from gui.words.text import tr
 
 CHARACTERS_MAX = 90
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QSpinBox, QWidget
 
-from gui.text import tr
 from gui.theme.style import set_role
 from gui.widgets.basic import label
 from gui.widgets.inputs import TEXT_PADDING
+from gui.words.text import tr
 
 Value = bool | int | str
 EDITOR_WIDTH = 230

@@ -10,13 +10,13 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 
-from gui.repaint import repaint_with
-from gui.text import tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size
+from gui.words.text import tr
 
 CIRCLE, GAP, LINK_MIN = 22, 8, 14
 HEIGHT = 40

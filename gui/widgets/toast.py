@@ -14,10 +14,10 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QWidget
 
-from gui.text import Words, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
 from gui.widgets.basic import IconButton, IconLabel, label
+from gui.words.text import Words, said, tr
 
 TOASTS_MAX = 3
 TOAST_MS = 6_000

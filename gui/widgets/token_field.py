@@ -10,13 +10,13 @@ from PySide6.QtCore import QEvent, QObject, QStringListModel, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QFrame, QHBoxLayout, QLineEdit, QListView, QMenu, QWidget
 
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton
 from gui.widgets.inputs import SEARCH_DELAY_MS
+from gui.words.text import tr
 
 TOKENS_MAX = 6
 """Chips that fit; more conditions stay in the text."""

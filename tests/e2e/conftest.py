@@ -19,9 +19,9 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gui.app import Console
-from gui.bridge.worker_process import WorkerOptions
-from gui.window_options import WindowOptions
+from gui.app.console import Console
+from gui.app.window_options import WindowOptions
+from gui.processes.worker_process import WorkerOptions
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
 from tests.support.window_fixtures import garbage_turns, patient_bot  # noqa: F401  fixtures
@@ -117,7 +117,7 @@ def app(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.Mo
     yield made
     signal.set_wakeup_fd(-1)
     made.stop()
-    assert not gc.isenabled(), "Python's own look for garbage can stop this thread for ever: see gui.garbage"
+    assert not gc.isenabled(), "Python's own look for garbage can stop this thread for ever: see gui.event_loop.garbage"
     sys.excepthook = hook
     for number, handler in handlers.items():
         signal.signal(number, handler)

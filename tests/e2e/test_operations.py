@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gui.bridge.demo import DemoPace
+from gui.processes.demo import DemoPace
 from monitoring.admin.connections import Role
 from monitoring.admin.events import EventGroup
 from monitoring.alert_rules import AlertRule

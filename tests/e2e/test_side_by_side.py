@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 
-from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text, own_group
+from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, kept_text, own_group
 from tests.support.broker_process import CHECKOUT, running_broker
 
 DEADLINE_S = 120.0

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
 from broker_core.api import MessagePage
-from gui.bridge.spark_child import SparkState
 from gui.models.reports import RunState
+from gui.processes.spark_child import SparkState
 from monitoring.sources.base import SourceStatus
 from tests.e2e.conftest import App
 from tests.support.cpp_client import body

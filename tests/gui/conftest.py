@@ -14,9 +14,9 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
+from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.payload import judging
 from monitoring.series import History
 from tests.support.fake_page_context import FakeWindow, fake_context

@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from broker_core.api import Ability, Members
-from gui.broker_words import broker_text, faults_text, reasons_text
 from gui.models.brokers import broker_rows
 from gui.models.consumers import member_rows, position_rows, with_told_owners
-from gui.text import UNKNOWN, TimeZoneChoice
 from gui.views.action_dialog import cannot_reason
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.columns import member_columns
@@ -19,6 +17,8 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.store.view import StoreView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.view import TransactionsView
+from gui.words.broker_words import broker_text, faults_text, reasons_text
+from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.admin.clients import HeldQueue, read_running_info
 from monitoring.compose.delivery import When
 from tests.support.fake_operations import fake_connections

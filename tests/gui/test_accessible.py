@@ -10,7 +10,6 @@ from gui.main_window.page_keys import PAGE_KEYS
 from gui.main_window.places import Place
 from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
 from gui.plots.time_chart import TimeChart
-from gui.text import load_catalogue
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.dead_letters.flow import STEPS
 from gui.views.explanation import ExplanationCard, explained_chart, term_of
@@ -19,6 +18,7 @@ from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import TERM
+from gui.words.text import load_catalogue
 from tests.gui.test_robustness import window  # noqa: F401  the window of all real pages over a fake broker
 
 PLACES = (
@@ -73,7 +73,9 @@ def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window
         missing[f"{place.page_id} {place.arguments}"] = unnamed(window)
         bound[titles[place.page_id]] |= keys_of(window.area.current)
         without[place.page_id] = unexplained(window.area.current)
-    assert {page: titles for page, titles in without.items() if titles} == {}, "each figure says what it is, see gui.term_texts"
+    assert {page: titles for page, titles in without.items() if titles} == {}, (
+        "each figure says what it is, see words.term_texts"
+    )
     assert {page: names for page, names in missing.items() if names} == {}
     told = {title: {QKeySequence(key).toString() for _, key in keys} for title, keys in PAGE_KEYS}
     assert {page: keys - told.get(page, set()) for page, keys in bound.items() if keys - told.get(page, set())} == {}

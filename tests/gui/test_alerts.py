@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
 from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
-from gui.text import load_catalogue
 from gui.theme.tokens import State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series
 from gui.views.events.words import text_of
+from gui.words.text import load_catalogue
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json, unit_of
 from monitoring.alert_watch import AlertChange, AlertState, Finding

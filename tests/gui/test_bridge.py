@@ -7,12 +7,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from gui.bridge import child_process, program
 from pytestqt.qtbot import QtBot
 
 from broker_core.api import CreateTopic, Done, MessagePage, SendMessage, SendReceipt, StoreLockedError, WorkerLostError
-from gui.bridge import child_process, program
-from gui.bridge.child_process import ChildEnd, ChildProcess
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.child_process import ChildEnd, ChildProcess
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from monitoring.sources.base import SourceStatus
 from tests.support.process_family import left_running
 

@@ -9,11 +9,11 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import BrokerAnswer, RemoteError, RequestCode, setting_specs
-from gui.text import load_catalogue
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.broker_settings.view import APART, DIFFERS, BrokerSettingsView
+from gui.words.text import load_catalogue
 from monitoring.admin.settings import change_request
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules

@@ -7,10 +7,10 @@ from dataclasses import replace
 from broker_core.api import BrokerAnswer, RequestCode, StoreError, emit
 from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.channel.schema import ReadStore
-from gui.term_texts import TERMS
-from gui.text import UNKNOWN, load_catalogue
 from gui.views.explanation import explained_at, explained_column
 from gui.views.store.view import StoreView
+from gui.words.term_texts import TERMS
+from gui.words.text import UNKNOWN, load_catalogue
 from monitoring.admin.runtime_figures import FIGURES
 from tests.gui.test_abilities import FAULT, state_with
 from tests.support.fake_source import FakePending, FakeSource

@@ -15,7 +15,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import ConnectionLostError, ListTransactions, Members, MessagePage, RemoteError, SendReceipt
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.compose_history import (
     BODY_BYTES_MAX,
@@ -29,6 +28,7 @@ from gui.models.compose_history import (
     with_template,
 )
 from gui.models.messages import ALL_QUEUES, Draft
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.messages.audience import groups_of_topic
 from gui.views.messages.burst import UNANSWERED_MAX, Burst
 from gui.views.messages.compose_dialog import ComposeDialog

@@ -8,11 +8,11 @@ import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from gui.connection_secrets import SERVICE, SecretStore
-from gui.connections import ATTACHED, COLOURS, Cluster
+from gui.connections.cluster import ATTACHED, COLOURS, Cluster
+from gui.connections.secret_file import SecretFile
+from gui.connections.secret_store import SERVICE, SecretStore
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.connect_fields import SOCKS, SSH
-from gui.main_window.secret_file import SecretFile
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
 from gui.views.settings.connection_doctor import ConnectionDoctor

@@ -12,7 +12,6 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import Members, WorkerError, emit
-from gui.amounts import online_text
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,
@@ -27,11 +26,12 @@ from gui.models.consumers import (
     topics_of,
 )
 from gui.operations.group_facts import GroupVersions
-from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot, health_chip
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
+from gui.words.amounts import online_text
+from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from monitoring.admin.clients import RunningInfo, read_running_info
 from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.main_window.copy_dialog import UNFINISHED_KEY, CopyDialog
 from gui.main_window.copy_ends import ends_of

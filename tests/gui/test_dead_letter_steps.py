@@ -14,12 +14,12 @@ from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import ORIGIN_LINK, ConnectionLostError, Members, MessageDetail, RemoteError, SendMessage, SendReceipt
-from gui.text import CatalogueTranslator, load_catalogue, tr
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.receipt import HEAD
 from gui.views.dead_letters.view import DeadLettersView
+from gui.words.text import CatalogueTranslator, load_catalogue, tr
 from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends

@@ -24,13 +24,13 @@ from gui.models.delay import (
     sample_of,
     waiting_rows,
 )
-from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, result_text
 from gui.views.delay.columns import countdown_text
 from gui.views.delay.lane_reader import KEPT_MS, POINTS
 from gui.views.delay.view import DelayView
 from gui.widgets.chip import Chip
+from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from monitoring.delay import Lateness, no_delays
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus

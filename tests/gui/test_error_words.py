@@ -17,11 +17,11 @@ from broker_core.api import (
     StoreFullError,
     WorkerError,
 )
-from gui.error_words import _OF_CODES, _OF_KINDS, _OF_SYSTEM, error_line, error_text
-from gui.gallery_source import REASON
-from gui.text import CatalogueTranslator, load_catalogue
+from gui.gallery.sources import REASON
 from gui.views.list_read import say_not_read
 from gui.widgets.notice import Notice
+from gui.words.error_words import _OF_CODES, _OF_KINDS, _OF_SYSTEM, error_line, error_text
+from gui.words.text import CatalogueTranslator, load_catalogue
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 PUBLIC = {kind for kind, of in OrbitError.kinds.items() if of.__module__ == "broker_core.errors"}

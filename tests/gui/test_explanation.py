@@ -13,10 +13,6 @@ from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
-from gui.report_terms import RESULT_COLUMNS, RESULT_UNITS, result_term
-from gui.term_origins import Origin
-from gui.term_texts import TERMS
-from gui.text import TimeZoneChoice, load_catalogue
 from gui.views.chart_tools import show_table
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.view import ConsumersView
@@ -36,6 +32,10 @@ from gui.views.store.brokers_panel import broker_columns
 from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_view import TopicView
 from gui.widgets.data_grid import DataGrid
+from gui.words.report_terms import RESULT_COLUMNS, RESULT_UNITS, result_term
+from gui.words.term_origins import Origin
+from gui.words.term_texts import TERMS
+from gui.words.text import TimeZoneChoice, load_catalogue
 from spark_reports.vocabulary import COLUMNS
 from tests.gui.test_reports import leave_result
 from tests.support.fake_child import FakeChild

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu
 from shiboken6 import isValid
 
 from broker_core.api import WorkerLostError
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.close_question import CloseQuestion, LossQuestion, losses
 from gui.main_window.clusters import Clusters
 from gui.main_window.connect_dialog import ConnectDialog

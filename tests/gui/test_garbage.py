@@ -9,8 +9,9 @@ import weakref
 import pytest
 
 import main
-from gui import app, garbage
-from gui.garbage import GarbageTurns
+from gui.app import console
+from gui.event_loop import garbage
+from gui.event_loop.garbage import GarbageTurns
 
 
 class Cycle:
@@ -67,7 +68,7 @@ def test_as_many_are_looked_at_as_python_would_look_at(qapp, monkeypatch, counts
 def test_in_the_program_of_the_window_python_never_looks_by_itself(monkeypatch):
     """Also behind the loop: what is freed while Qt lets go of its objects can stop the thread for ever."""
     looks: list[bool] = []
-    monkeypatch.setattr(app, "run_window", lambda _options: looks.append(gc.isenabled()) or 7)
+    monkeypatch.setattr(console, "run_window", lambda _options: looks.append(gc.isenabled()) or 7)
     gc.enable()
     try:
         assert main.main([]) == 7

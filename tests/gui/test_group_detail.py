@@ -13,12 +13,12 @@ from PySide6.QtGui import QKeySequence, QShortcut
 
 from broker_core.api import BrokerAnswer, MessageQueue, RemoteError, RequestCode, ResponseCode, emit
 from gui.models.offset_moves import offset_at, scale_low, shares_of
-from gui.text import UNKNOWN
 from gui.theme.tokens import State
 from gui.views.consumers.client_dialog import stacks_text
 from gui.views.consumers.columns import members_text
 from gui.views.consumers.lag_panel import BY_QUEUE
 from gui.views.consumers.view import ConsumersView
+from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import QueueMove
 from monitoring.state import MEMBERS_UNREAD, ClusterState
 from tests.support.fake_broker import FOUND_OFFSET, JSTACK

@@ -8,7 +8,7 @@ import pytest
 
 from broker_core.api import BrokerAnswer, Members, MessageDetail, RemoteError, RequestCode, SendMessage, SendReceipt
 from broker_core.client.push_consumer import PushConsumer
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.messages.hand_dialog import HANDED_MAX, HandDialog
 from gui.views.messages.view import MessagesView
 from monitoring.sources.base import SourceStatus

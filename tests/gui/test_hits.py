@@ -15,8 +15,8 @@ from gui.models.stored_order import StoredOrder
 from gui.models.table import CELL_ROLE, Column
 from gui.operations import hit_reader
 from gui.operations.hit_reader import COLUMN_ROWS, HitReader
-from gui.text import UNKNOWN, TimeZoneChoice
 from gui.views.messages.columns import hit_columns
+from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakePending, FakeSource

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from gui.app import Console
-from gui.bridge.demo import DemoPace
-from gui.bridge.options import WorkerOptions
+from gui.app.console import Console
+from gui.app.window_options import WindowOptions
 from gui.models.transactions import WAITING
+from gui.processes.demo import DemoPace
+from gui.processes.worker_options import WorkerOptions
 from gui.views.delay.actions import DELIVER
 from gui.views.transactions.actions import ROLL_BACK
-from gui.window_options import WindowOptions
 from monitoring.sources.base import SourceStatus
 
 LONG_LEVEL = 10

@@ -8,8 +8,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 from broker_core.api import StoreError
-from gui.gallery_source import REASON
-from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.gallery.sources import REASON
 from gui.views.broker_settings.view import BrokerSettingsView
 from gui.views.clients.view import ClientsView
 from gui.views.dead_letters.view import DeadLettersView
@@ -18,6 +17,7 @@ from gui.views.delay.waiting_panel import LEVEL, TIMERS
 from gui.views.events.view import EventsView
 from gui.views.list_read import ListRead
 from gui.views.store.view import StoreView
+from gui.words.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from tests.support.fake_source import FakeSource
 
 GRIDS = {

@@ -14,7 +14,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
-from gui.connections import ATTACHED, Cluster
+from gui.connections.cluster import ATTACHED, Cluster
 from tests.support.client_thread import ClientThread
 from tests.support.fake_cluster import Answer, FakeBroker, FakeCluster, refused, rubbish, silent
 from tests.support.watched_pages import Lines, Place, WatchedPages

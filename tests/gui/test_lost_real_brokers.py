@@ -21,8 +21,8 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.signature import Credentials
-from gui.connections import ATTACHED, Cluster
-from gui.main_window.secret_file import FILE_NAME, SecretFile
+from gui.connections.cluster import ATTACHED, Cluster
+from gui.connections.secret_file import FILE_NAME, SecretFile
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.flow import LetterFlow
 from gui.views.dead_letters.proof_sides import resent_rows

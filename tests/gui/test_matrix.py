@@ -7,12 +7,12 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QObject, Qt
 
 from broker_core.api import HistoryLines, RemoteError, WorkerError
-from gui.gallery_source import REASON
+from gui.gallery.sources import REASON
 from gui.models.matrix import NO_MATRIX, Matrix, matrix_of
 from gui.operations.matrix import REFRESH_MIN_MS, HistoryMatrix
 from gui.plots.heat_map import HeatMap
-from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.theme.tokens import State
+from gui.words.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
 

@@ -9,17 +9,17 @@ import pytest
 from PySide6.QtCore import QItemSelectionModel
 
 from broker_core.api import SendMessage
-from gui import child_words
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
-from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
+from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, kept_text
 from gui.main_window.status_bar import _TaskLine
 from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.operations.tasks import TaskList, TaskState
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.messages import job_view
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.view import SEARCH, MessagesView
+from gui.words import child_words
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
 from tests.support.fake_child import FakeChild

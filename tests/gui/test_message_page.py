@@ -17,16 +17,16 @@ from broker_core.api import CreateTopic, Done, UsageError
 from broker_core.client.message import Message
 from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
-from gui.app import Console
-from gui.bridge.options import WorkerOptions
+from gui.app.console import Console
+from gui.app.window_options import WindowOptions
 from gui.models.lifeline import MISSING, life_chips, life_events
 from gui.plots.life_line import HEAD, LANE, TimeScale
-from gui.text import CatalogueTranslator, load_catalogue
+from gui.processes.worker_options import WorkerOptions
 from gui.theme.tokens import State
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
-from gui.window_options import WindowOptions
+from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
 from tests.support.model_rules import hold_to_rules

@@ -17,11 +17,11 @@ from gui.models.comparison import compared_bodies, compared_properties, compared
 from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
 from gui.operations.decoding import RULES_FILE, SMALL_BYTES, BodyReader, DecoderBook
-from gui.text import TimeZoneChoice
 from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
 from gui.views.messages.copies import add_copies
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import HEX_BYTES_MAX
+from gui.words.text import TimeZoneChoice
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, read_rules

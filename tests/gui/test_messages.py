@@ -31,11 +31,11 @@ from gui.models.messages import (
 )
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.operations.search import SearchState
-from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.theme.tokens import State
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
+from gui.words.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
 from monitoring.payload.listed import NO_MASK, body_preview
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_detail, fake_state

@@ -11,7 +11,7 @@ from broker_core.api import Done, WorkerError
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.queries import BackgroundCall, LatestQuery, _Work
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
-from gui.text import CatalogueTranslator, load_catalogue, tr
+from gui.words.text import CatalogueTranslator, load_catalogue, tr
 from tests.support.fake_source import FakePending
 
 WAIT_MS = 60_000

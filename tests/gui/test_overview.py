@@ -12,8 +12,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtWidgets import QScrollArea
 
 from broker_core.api import StoreError
-from gui.bridge.demo import DemoController
-from gui.text import UNKNOWN
+from gui.processes.demo import DemoController
 from gui.theme.tokens import DARK, LIGHT, State
 from gui.views.overview.figures import (
     busiest_topics,
@@ -42,6 +41,7 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
+from gui.words.text import UNKNOWN
 from monitoring.alert_watch import AlertState
 from monitoring.delay import no_delays
 from monitoring.lag_limits import LagLimits

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from gui import page_imports
-from gui.page_imports import PageImports, import_order, prepare
+from gui.app import page_imports
+from gui.app.page_imports import PageImports, import_order, prepare
 from gui.views.registry import PAGES
 from tests.support.broker_process import CHECKOUT
 
@@ -29,7 +29,7 @@ def test_what_a_module_needs_comes_before_it():
 def test_what_has_nothing_to_do_with_qt_is_all_that_a_thread_imports():
     program = f"""
 import sys, threading
-from gui.page_imports import prepare
+from gui.app.page_imports import prepare
 before = {{name for name in sys.modules if name.partition(".")[0] in ("gui", "PySide6", "pyqtgraph", "shiboken6")}}
 order = prepare({MODULES!r})
 after = {{name for name in sys.modules if name.partition(".")[0] in ("gui", "PySide6", "pyqtgraph", "shiboken6")}}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from broker_core.api import WorkerError
-from gui.gallery_source import KNOWN_WITHOUT_ASKING, REASON, failing, silent
+from gui.gallery.sources import KNOWN_WITHOUT_ASKING, REASON, failing, silent
 from gui.plots.time_chart import TimeChart
-from gui.text import UNKNOWN
 from gui.views.alerts.view import AlertsView
 from gui.views.clients.view import ALL, ClientsView
 from gui.views.consumers.view import ConsumersView
@@ -16,6 +15,7 @@ from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
 from gui.views.topics.topic_view import TopicView
 from gui.views.transactions.view import TransactionsView
+from gui.words.text import UNKNOWN
 from tests.support.fake_source import FakeSource
 
 READING = "Reading…"

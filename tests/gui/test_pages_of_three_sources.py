@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from gui.connections import ATTACHED, Cluster
+from gui.connections.cluster import ATTACHED, Cluster
 from tests.support.known_traffic import BEHIND_AT, DEAD, PENDING, RETRIED, SETTINGS
 from tests.support.real_peer import running_peer
 from tests.support.source_differences import unexplained

@@ -21,8 +21,8 @@ from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.protocol.json_body import MessageQueue
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.operations.retry_facts import LimitFrom
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.dead_letters.view import DeadLettersView
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE
 from gui.views.delay.view import DelayView

@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtCore import QThreadPool
 
 from broker_core.api import OrbitError
-from gui.bridge.spark_child import SparkChild
 from gui.operations.preparation import ReportPreparation
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList, TaskState
+from gui.processes.spark_child import SparkChild
 from spark_reports import catalog
 from tests.support.fake_child import FakeChild
 

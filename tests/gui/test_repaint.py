@@ -8,9 +8,9 @@ import sys
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QWidget
 
-from gui.repaint import repaint_with
-from gui.text import TimeZoneChoice
-from gui.turns import next_turn
+from gui.event_loop.turns import next_turn
+from gui.theme.repaint import repaint_with
+from gui.words.text import TimeZoneChoice
 
 ROUNDS = 200
 BATCHES = 4

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gui.bridge.spark_child import SparkChild
 from gui.models.reports import past_run
 from gui.operations.report_estimate import Question, ReportEstimate
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
+from gui.processes.spark_child import SparkChild
 from gui.views.reports.view import ReportsView
 from spark_reports.catalog import find
 from tests.support.fake_child import FakeChild

@@ -10,7 +10,6 @@ import pytest
 from PySide6.QtCore import QRect, QSettings, Qt, QTime
 from PySide6.QtWidgets import QLabel, QMessageBox
 
-from gui.bridge.spark_child import SparkChild
 from gui.models.reports import FigureUnit, past_run, result_charts
 from gui.models.schedules import DAILY, Schedule
 from gui.operations.report_estimate import Expected, Question, ReportEstimate, expected, expected_s
@@ -19,13 +18,14 @@ from gui.operations.report_schedules import ReportSchedules
 from gui.operations.reports import WAITING_MAX, ReportRunner, delete_run
 from gui.operations.tasks import TaskList
 from gui.plots.category_charts import CategoryBars, CategoryGrid
-from gui.text import UNKNOWN
+from gui.processes.spark_child import SparkChild
 from gui.views.reports.charts_panel import JUMP_MARGIN, WINDOW
 from gui.views.reports.query_field import QueryField
 from gui.views.reports.result_panel import change_text
 from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.views.reports.section_list import TEXT_WIDTH, SectionKind
 from gui.views.reports.view import RESULT, ReportsView
+from gui.words.text import UNKNOWN
 from spark_reports import saved_queries
 from spark_reports.catalog import find
 from tests.gui.test_reports import MANIFEST, SPEC, is_read, leave_result

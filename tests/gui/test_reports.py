@@ -29,11 +29,11 @@ from gui.models.reports import (
 from gui.operations.decoding import DecoderBook
 from gui.operations.reports import ReportRunner, read_history, read_table
 from gui.operations.tasks import TaskList, TaskState
-from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
+from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
 from monitoring.sources.base import SourceStatus

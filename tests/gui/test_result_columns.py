@@ -7,10 +7,10 @@ from PySide6.QtGui import QFontMetrics
 
 from gui.models.reports import FigureUnit, column_unit, read_result_table
 from gui.models.table import CellKind, ColumnTableModel
-from gui.text import UNKNOWN, TimeZoneChoice
 from gui.views.reports.columns import WIDTH_MAX, cell_text, figure_text, result_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.row_painter import CELL_PADDING, cell_font
+from gui.words.text import UNKNOWN, TimeZoneChoice
 
 
 @pytest.mark.parametrize(

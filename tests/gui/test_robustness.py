@@ -11,15 +11,15 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSettings, Qt, QThreadPool, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.bridge.demo import DemoController
-from gui.language import LanguageSwitch
 from gui.main_window.page_area import MANY_PARTS
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice
+from gui.processes.demo import DemoController
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.registry import PAGES
+from gui.words.language import LanguageSwitch
+from gui.words.text import TimeZoneChoice
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource, fake_history, fake_state
 

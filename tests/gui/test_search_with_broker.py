@@ -12,10 +12,10 @@ from PySide6.QtCore import Qt
 
 from broker_core.api import ReadOnlyConnectionError, SendMessage
 from broker_core.tools.search.export import read_rows
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.operations.decoding import RULES_FILE
 from gui.operations.message_job import JobState
 from gui.operations.search import SearchState
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.messages.view import MessagesView
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules

@@ -14,9 +14,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
-from gui.bridge.options import WorkerOptions
-from gui.bridge.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.main_window.commands import SCALE_KEY
 from gui.main_window.connect_dialog import ConnectDialog
@@ -25,6 +23,8 @@ from gui.main_window.services import is_on
 from gui.models.hops import Hop
 from gui.operations.actions import Action
 from gui.operations.requests import BegunLater
+from gui.processes.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
+from gui.processes.worker_options import WorkerOptions
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView

@@ -12,9 +12,9 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import UsageError
-from gui.app import Console
-from gui.bridge.options import WorkerOptions
-from gui.connections import (
+from gui.app.console import Console
+from gui.app.window_options import WindowOptions, first_cluster
+from gui.connections.cluster import (
     ATTACHED,
     EMBEDDED,
     STORES_KEY,
@@ -24,17 +24,17 @@ from gui.connections import (
     kept_cluster,
     kept_text,
 )
-from gui.links import cluster_of, on_cluster, place_of
 from gui.main_window import menus
 from gui.main_window.clusters import Clusters
 from gui.main_window.connect_dialog import ConnectDialog
+from gui.main_window.links import cluster_of, on_cluster, place_of
 from gui.main_window.palette_entries import palette_entries
 from gui.main_window.services import text_list
 from gui.models.schedules import Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import UNKNOWN
-from gui.window_options import WindowOptions, first_cluster
+from gui.processes.worker_options import WorkerOptions
+from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -88,7 +88,7 @@ def console(qapp, qtbot, tmp_path, monkeypatch):
 def started(monkeypatch):
     """What other windows are started with, instead of starting them."""
     found = []
-    monkeypatch.setattr("gui.bridge.program.start_window", lambda words: found.append(list(words)) is None)
+    monkeypatch.setattr("gui.processes.program.start_window", lambda words: found.append(list(words)) is None)
     return found
 
 

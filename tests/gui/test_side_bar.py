@@ -11,9 +11,9 @@ from PySide6.QtCore import QSettings, Qt
 
 from gui.main_window.side_bar import SideBar, show_counts
 from gui.models.favourites import Pins
-from gui.text import UNKNOWN
 from gui.theme.tokens import State
 from gui.views.registry import PAGES
+from gui.words.text import UNKNOWN
 from monitoring.lag_limits import SHIPPED
 from tests.support.fake_source import fake_state
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from gui.bridge.spark_child import SparkChild, SparkState, session_line
+from gui.processes.spark_child import SparkChild, SparkState, session_line
 from tests.support.fake_child import FakeChild
 
 ORDER = ["report", "throughput", "--store", "/数据"]

@@ -6,17 +6,17 @@ import pytest
 from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import FilterError, Followed, SendMessage, StartFollow, UsageError
-from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.table import CELL_ROLE, CellKind
 from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import TailRow, number_of, packed_rows, unpacked
-from gui.text import TimeZoneChoice
+from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.theme.tokens import State
 from gui.views.tail import filter_bar
 from gui.views.tail.columns import tail_columns
 from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
 from gui.views.tail.view import HIDDEN_ROWS_MAX, TailView
+from gui.words.text import TimeZoneChoice
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state

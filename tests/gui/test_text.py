@@ -11,11 +11,11 @@ from PySide6.QtCore import QCoreApplication
 
 from broker_core.errors import ForeignStoreError
 from broker_core.worker.attached.refusals import REFUSED
-from gui import text
-from gui.broker_words import broker_text
-from gui.child_words import child_text
-from gui.text import LAST_MS, UNKNOWN, TimeZoneChoice, load_catalogue, tr
 from gui.views.reports.words import report_text
+from gui.words import text
+from gui.words.broker_words import broker_text
+from gui.words.child_words import child_text
+from gui.words.text import LAST_MS, UNKNOWN, TimeZoneChoice, load_catalogue, tr
 from spark_reports.datasource.log_files import log_files
 
 GUI = Path(text.__file__).parent

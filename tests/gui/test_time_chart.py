@@ -13,10 +13,10 @@ from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.mark_names import LINE, TOP, mark_names
 from gui.plots.queue_bars import QueueBars, Sparkline
 from gui.plots.time_chart import TimeChart
-from gui.text import TimeZoneChoice, rate_text
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import DARK, LIGHT, State
+from gui.words.text import TimeZoneChoice, rate_text
 
 X = np.arange(1_000.0, 1_060.0)
 

@@ -7,8 +7,8 @@ from PySide6.QtCore import QDateTime
 from PySide6.QtWidgets import QWidget
 
 from gui.main_window.range_dialog import RangeDialog
-from gui.text import TimeZoneChoice
 from gui.views.time_range import CUSTOM, SHORTEST_MS, ZOOM_MIN_MS, TimeRangeChoice
+from gui.words.text import TimeZoneChoice
 
 NOW_MS = 1_790_000_000_000
 HOUR_MS = 3_600_000

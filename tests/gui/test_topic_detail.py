@@ -14,13 +14,13 @@ from gui.models.favourites import Favourites
 from gui.models.topic_queues import topic_queue_rows
 from gui.models.topics import groups_by_topic
 from gui.operations.topic_facts import MEASURED_FOR_MS
-from gui.text import UNKNOWN
 from gui.theme.tokens import State
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.topics.columns import FAVOURITES, groups_text
 from gui.views.topics.settings import read_attributes
 from gui.views.topics.topic_view import TABS, TopicView
 from gui.views.topics.view import TopicsView
+from gui.words.text import UNKNOWN
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_broker import topic_config
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QMenu
 
 from broker_core.api import RemoteError, RequestCode
 from gui.models.topic_import import ImportKind, ImportOutcome
-from gui.text import load_catalogue, tr
 from gui.theme.tokens import State
 from gui.views.topics.import_columns import _FAULTS, _KINDS, _OUTCOMES
 from gui.views.topics.view import TopicsView
+from gui.words.text import load_catalogue, tr
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
 

@@ -21,11 +21,11 @@ from gui.models.topics import (
     topic_name_fault,
     topic_rows,
 )
-from gui.text import UNKNOWN
 from gui.theme.tokens import State
 from gui.views.topics.columns import SYSTEM_TOPICS, age_text
 from gui.views.topics.detail import permission_text
 from gui.views.topics.view import TopicsView
+from gui.words.text import UNKNOWN
 from tests.support.fake_source import TAKEN_MS, TOPICS, FakeSource, fake_state
 
 pytestmark = [

@@ -34,7 +34,6 @@ from gui.models.transactions import (
     lives,
     transaction_rows,
 )
-from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
@@ -44,6 +43,7 @@ from gui.views.transactions.lists import ENDED_AGAIN_MS, ENDED_ROWS, OPEN, PAGE_
 from gui.views.transactions.strip_panel import HALVES, LIVES
 from gui.views.transactions.view import TransactionsView
 from gui.widgets.chip import Chip
+from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 import gui
-from gui.turns import next_turn
+from gui.event_loop.turns import next_turn
 from gui.views.registry import PAGES
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_source import FakeSource

@@ -14,13 +14,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
-from gui.bridge.demo import DemoController, DemoPace
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.operations.actions import Action
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.tasks import TaskList, TaskState
-from gui.text import CatalogueTranslator, load_catalogue
+from gui.processes.demo import DemoController, DemoPace
 from gui.views.topics import columns, detail, new_topic_dialog
 from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
@@ -28,6 +27,7 @@ from gui.views.welcome.address_bar import reach_text
 from gui.views.welcome.progress import first_steps
 from gui.views.welcome.samples import SAMPLES
 from gui.views.welcome.view import WelcomeView
+from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource, fake_state

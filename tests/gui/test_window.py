@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 from broker_core.api import Occurred, StoreLockedError
 from gui.main_window.places import Place
 from gui.main_window.shortcut_sheet import ShortcutSheet
-from gui.text import CatalogueTranslator, tr
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, Size, State
 from gui.widgets.toast import MARGIN, TOAST_WIDTH_MAX
+from gui.words.text import CatalogueTranslator, tr
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state

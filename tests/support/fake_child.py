@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.bridge.child_process import ChildEnd
+from gui.processes.child_process import ChildEnd
 
 
 class FakeChild(QObject):

@@ -7,14 +7,14 @@ from pathlib import Path
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 
-from gui.bridge.demo import DemoController
-from gui.language import LanguageSwitch
 from gui.main_window.clusters import Clusters
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice
+from gui.processes.demo import DemoController
 from gui.theme.manager import ThemeManager
+from gui.words.language import LanguageSwitch
+from gui.words.text import TimeZoneChoice
 from tests.support.fake_child import FakeChild
 from tests.support.fake_pages import FAKE_PAGES, RecordingPage
 from tests.support.fake_source import FakeSource, fake_history, fake_state

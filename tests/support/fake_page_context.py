@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QSettings, QThreadPool
 from PySide6.QtWidgets import QApplication
 
-from gui.bridge.demo import DemoController
 from gui.main_window.clusters import Clusters
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice, Words, said
+from gui.processes.demo import DemoController
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.views.time_range import TimeRangeChoice
+from gui.words.text import TimeZoneChoice, Words, said
 from monitoring.series import History
 from tests.support.fake_figures import fake_state
 from tests.support.fake_history import fake_history

@@ -23,9 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.text import tr
 from gui.widgets.basic import ElidedLabel
 from gui.widgets.data_grid import DataGrid
+from gui.words.text import tr
 
 _VOLATILE = (
     (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d+)?)?", "<time>"),

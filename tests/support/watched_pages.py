@@ -20,15 +20,15 @@ from PySide6.QtCore import QEventLoop, QSettings, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
 from broker_core.api import MessagePage, SendMessage, SendReceipt
-from gui.app import Console
-from gui.bridge.options import WorkerOptions
-from gui.connections import STORES_KEY, Cluster, kept_text
+from gui.app.console import Console
+from gui.app.window_options import WindowOptions
+from gui.connections.cluster import STORES_KEY, Cluster, kept_text
+from gui.processes.worker_options import WorkerOptions
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.view import MessagesView
 from gui.views.settings.view import SECTIONS
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
-from gui.window_options import WindowOptions
 from monitoring.alert_watch import AlertState
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.sources.embedded import EmbeddedSource

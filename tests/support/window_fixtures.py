@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gui.garbage import GarbageTurns
+from gui.event_loop.garbage import GarbageTurns
 from tests.support.patient_bot import PatientBot
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QMenu
 
-from gui.text import tr
+from gui.words.text import tr
 from monitoring.alert_rules import FOREVER
 
 HOUR_MS = 3_600_000

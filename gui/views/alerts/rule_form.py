@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
-from gui.amounts import value_text
-from gui.error_words import error_text
-from gui.text import tr
 from gui.views.alerts.words import SEVERITY_NAMES
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import UnitField
+from gui.words.amounts import value_text
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.alert_rules import AlertRule, Severity, check_rule, unit_of
 from monitoring.alert_watch import amount_text
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.api import UsageError
-from gui.amounts import value_text
 from gui.models.table import CellKind, Column
 from gui.operations.alert_center import subject_text
-from gui.text import TimeZoneChoice, tr
 from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, cause_text, condition_text
 from gui.views.events.words import text_of
+from gui.words.amounts import value_text
+from gui.words.text import TimeZoneChoice, tr
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import AlertRule, readings, split_series
 from monitoring.alert_watch import AlertState, Finding

@@ -10,15 +10,12 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, UsageError
-from gui.amounts import value_text
-from gui.error_words import kept_line
 from gui.models.table import ColumnTableModel
 from gui.operations.alert_center import AlertCenter, subject_text
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
-from gui.text import count_text, short_count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.alerts.mute_menu import add_mute_times
@@ -36,6 +33,9 @@ from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_text
+from gui.words.amounts import value_text
+from gui.words.error_words import kept_line
+from gui.words.text import count_text, short_count_text, tr
 from monitoring.admin.events import EventGroup, EventRow, event_rows, kinds_of
 from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
 from monitoring.alert_watch import AlertState, number_text

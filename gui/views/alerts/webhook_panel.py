@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import UsageError
-from gui.error_words import error_text
 from gui.operations.alert_center import post_text
-from gui.text import tr
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, label
 from gui.widgets.panel import Panel
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.webhook import check_url
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gui.amounts import value_text
 from gui.operations.alert_center import OpenAlert, subject_text
-from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import State
+from gui.words.amounts import value_text
+from gui.words.text import count_text, duration_text, tr
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState
 from monitoring.dead_letters import DEAD_PREFIX

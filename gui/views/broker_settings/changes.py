@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gui.text import UNKNOWN, tr
 from gui.views.broker_settings.detail import value_text
+from gui.words.text import UNKNOWN, tr
 from monitoring.admin.settings import Setting
 
 Values = Mapping[str, Mapping[str, str]]

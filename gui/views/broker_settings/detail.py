@@ -6,12 +6,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QStackedLayout, QWidget
 
 from broker_core.api import SettingKind
-from gui.text import UNKNOWN, size_text, span_text, tr
 from gui.theme.style import repolish
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, size_text, span_text, tr
 from monitoring.admin.setting_units import SettingUnit, setting_unit
 from monitoring.admin.settings import Fault, Setting, fault_of
 

@@ -12,11 +12,9 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, OrbitError
-from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain
-from gui.text import UNKNOWN, tr
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -40,6 +38,8 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, tr
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState

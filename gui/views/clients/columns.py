@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
 from gui.theme.tokens import State
+from gui.words.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
 from monitoring.admin.connections import ClientRow, MixRow, Note, Role
 
 SECTIONS = {

@@ -10,10 +10,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import Ability, CloseConnection, ConnectionPage, OrbitError
-from gui.broker_words import broker_text
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.clients.columns import (
@@ -37,6 +35,8 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
 from monitoring.admin.connections import NAME_SERVER, ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

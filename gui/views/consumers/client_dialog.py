@@ -12,7 +12,6 @@ from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import MemberRow
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, row
@@ -23,6 +22,7 @@ from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
 from monitoring.admin.clients import HeldQueue, RunningInfo, ask_running_info, read_running_info, read_stacks
 
 WIDTH, HEIGHT = 780, 620

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column
-from gui.text import (
+from gui.theme.tokens import State
+from gui.words.text import (
     UNKNOWN,
     TimeZoneChoice,
     count_text,
@@ -16,7 +17,6 @@ from gui.text import (
     short_count_text,
     tr,
 )
-from gui.theme.tokens import State
 from monitoring.admin.clients import Finding, FindingKind
 from monitoring.admin.connections import language_text, version_text
 from monitoring.lag import Forecast, Outlook

@@ -12,7 +12,6 @@ from gui.models.consumers import GroupRow, MemberRow, group_rows, position_rows
 from gui.models.offset_moves import queue_stands, sums_of, undo_moves
 from gui.operations.offset_reset import OffsetReset, ResetOrder, ResetResult, result_text
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.consumers.client_dialog import ClientDialog
@@ -20,6 +19,7 @@ from gui.views.consumers.group_settings import delete_group_dialog
 from gui.views.consumers.offsets_panel import UNDO, offsets_text
 from gui.views.consumers.reset_dialog import ResetDialog, online_words, sums_text
 from gui.views.page import PageContext
+from gui.words.text import tr
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.state import ClusterState
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from gui.models.consumers import GroupRow, topics_of
-from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
+from gui.words.text import count_text, tr
 from monitoring.admin.groups import (
     RETRY_QUEUES_MAX,
     RETRY_TIMES_MAX,

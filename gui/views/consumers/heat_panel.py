@@ -11,10 +11,10 @@ from gui.models.consumers import PositionRow, own_first
 from gui.operations.matrix import HistoryMatrix
 from gui.plots.heat_map import HeatMap, HeatScale
 from gui.plots.ownership_strip import rows_of
-from gui.text import short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.panel import Panel
+from gui.words.text import short_count_text, tr
 
 ROWS_MAX = 64
 

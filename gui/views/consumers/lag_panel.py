@@ -10,14 +10,12 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from gui.amounts import online_text
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import EventMarks, HistoryLines
 from gui.plots.brush import Brush
 from gui.plots.chart_series import ChartForecast, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
-from gui.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
@@ -27,6 +25,8 @@ from gui.widgets.basic import IconButton, Line, label
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
+from gui.words.amounts import online_text
+from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from monitoring.lag import SPAN_MS, Forecast, Outlook, forecast
 from monitoring.series import History
 

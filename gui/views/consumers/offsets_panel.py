@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from gui.models.offset_moves import SnapshotRow, snapshot_rows
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.tokens import Size
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
@@ -16,6 +15,7 @@ from gui.views.consumers.reset_dialog import KIND_NAMES
 from gui.views.page import PageContext
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.admin.offsets import OffsetSnapshot
 
 UNDO = "undo"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.tokens import Size
 from gui.views.ownership_history import OwnershipHistory, Rebalance
 from gui.views.page import PageContext
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.text import TimeZoneChoice, count_text, tr
 
 
 def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:

@@ -15,9 +15,9 @@ from gui.plots.brush import Brush
 from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.ownership_strip import rows_of
 from gui.plots.time_chart import TimeChart
-from gui.text import short_count_text, tr
 from gui.views.chart_tools import ChartReading
 from gui.views.page import PageContext
+from gui.words.text import short_count_text, tr
 
 LINES_MAX = 5
 """More lines cannot be told apart."""

@@ -10,7 +10,6 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import Ability, BrokerAnswer, JsonBodyError, OrbitError
-from gui.error_words import error_text
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
@@ -19,7 +18,6 @@ from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
@@ -28,6 +26,8 @@ from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid, GridView
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
+from gui.words.error_words import error_text
+from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.admin.offsets import (
     TO_THE_END,
     QueueMove,

@@ -12,8 +12,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
-from gui.broker_words import broker_text
-from gui.connections import group_of_source
+from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
     GroupRow,
     MemberRow,
@@ -33,7 +32,6 @@ from gui.models.table import ColumnTableModel
 from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
 from gui.operations.snapshots import OffsetSnapshots
-from gui.text import UNKNOWN, count_text, tr
 from gui.theme.tokens import Size
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import read_only_reason
@@ -67,6 +65,8 @@ from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import Finding, findings
 from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, age_text, count_text, duration_text, tr
 from gui.theme.tokens import State
+from gui.words.text import UNKNOWN, TimeZoneChoice, age_text, count_text, duration_text, tr
 from monitoring.dead_letters import (
     CONSUMED,
     DIED_AGAIN,

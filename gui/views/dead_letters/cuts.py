@@ -8,10 +8,10 @@ from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.saved_menu import add_saved, ask_name
+from gui.words.text import tr
 
 
 class CutsButton(IconButton):

@@ -8,7 +8,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QSizePolicy
 
 from gui.models.messages import json_fault
-from gui.text import count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -19,6 +18,7 @@ from gui.widgets.code_view import CodeView
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, Patch, edit_counts
 

@@ -9,9 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gui.error_words import error_text
 from gui.operations.files import write_file
-from gui.text import count_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow
@@ -25,6 +23,8 @@ from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageContext
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.step_bar import StepBar
+from gui.words.error_words import error_text
+from gui.words.text import count_text, tr
 from monitoring.dead_letters import CONSUMED, HANDLED, RESENT, DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.models.table import ColumnTableModel
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.dead_letters.columns import GroupRow, group_columns
 from gui.views.dead_letters.notebook import NoteBook
@@ -15,6 +14,7 @@ from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import TERM, Panel
+from gui.words.text import tr
 from monitoring.dead_letters import GroupFigures
 
 HEIGHT = 154

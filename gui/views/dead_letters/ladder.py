@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.retry_facts import LimitFrom, RetryFacts
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from monitoring.dead_letters import Rung, WaitingRetry, retry_ladder
 
 

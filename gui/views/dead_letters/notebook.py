@@ -23,7 +23,7 @@ class NoteBook(QObject):
     Args:
         settings: Keep them.
         parent: Qt's owner.
-        group: Of the settings, where they are kept: see `gui.connections.group_of_source`.
+        group: Of the settings, where they are kept: see `gui.connections.cluster.group_of_source`.
 
     Signals:
         changed: A note is another.

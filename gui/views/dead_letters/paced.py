@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import MessageDetail, OrbitError, RemoteError, SendReceipt, may_be_stored
-from gui.turns import next_turn
+from gui.event_loop.turns import next_turn
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome, resent_message
 from monitoring.sources.base import ClusterSource, Pending

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 
-from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import PROOFS, LetterRow, state_of
@@ -18,6 +16,8 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.dead_letters import CONSUMED, DIED_AGAIN, HANDLED, PARKED, RETRYING, WAITING
 from monitoring.resending import ResendOutcome
 

@@ -10,9 +10,7 @@ from functools import partial
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError, Rejection, Wanted, rejection, resent_properties
-from gui.error_words import error_text
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -22,6 +20,8 @@ from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
+from gui.words.error_words import error_text
+from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, ResendOrder, ResendOutcome, Target
 from monitoring.sources.base import ClusterSource

@@ -10,9 +10,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import Members, OrbitError
-from gui.error_words import error_text
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
@@ -23,6 +21,8 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.inputs import SegmentedControl, name_count, write_count
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.error_words import error_text
+from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import PACE_DEFAULT, PACE_MAX, Part, Patch, ResendOrder, Target
 from monitoring.sources.base import ClusterSource

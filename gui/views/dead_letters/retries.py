@@ -9,13 +9,13 @@ from PySide6.QtCore import QObject
 from broker_core.api import OrbitError
 from gui.models.table import ColumnTableModel
 from gui.operations.retry_facts import RetryReader
-from gui.text import count_text, tr
 from gui.views.dead_letters.columns import retry_columns
 from gui.views.dead_letters.ladder import RetryLadder
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.widgets.data_grid import DataGrid
+from gui.words.text import count_text, tr
 from monitoring.dead_letters import WaitingRetry
 from monitoring.state import ClusterState
 

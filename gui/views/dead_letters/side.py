@@ -8,7 +8,6 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import MARKS, LetterRow, state_of
@@ -16,6 +15,7 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.dead_letters import HANDLED, OPEN, PARKED
 
 SIDE_WIDTH = 392

@@ -9,11 +9,10 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
-from gui.connections import group_of_source
+from gui.connections.cluster import group_of_source
 from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import Cut
-from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
@@ -33,6 +32,7 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
+from gui.words.text import count_text, tr
 from monitoring.dead_letters import DEAD_PREFIX, group_figures, group_positions, proof, top_origins
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from broker_core.api import Ability, ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
 from gui.models.delay import TIMER, WaitingRow
 from gui.models.messages import parse_time
-from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.widgets.basic import label, row
+from gui.words.text import TimeZoneChoice, count_text, duration_text, tr
 from monitoring.sources.base import ClusterSource, Pending
 
 DELIVER, CANCEL, MOVE = "deliver", "cancel", "move"

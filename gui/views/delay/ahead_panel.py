@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QWidget
 
 from gui.models.delay import Ahead, Sample, ahead_of
 from gui.plots.stacked_bars import BarLayer, StackedBars
-from gui.text import TimeZoneChoice, tr
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.words.text import TimeZoneChoice, tr
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
 from gui.models.table import CellKind, Column, Lane
-from gui.text import (
+from gui.theme.tokens import State
+from gui.words.text import (
     LATENCY_MAX_MS,
     UNKNOWN,
     TimeZoneChoice,
@@ -17,7 +18,6 @@ from gui.text import (
     span_text,
     tr,
 )
-from gui.theme.tokens import State
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

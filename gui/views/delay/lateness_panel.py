@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QWidget
 
 from gui.models.delay import LateBucket, late_buckets
 from gui.plots.log_bars import LogBar, LogBars
-from gui.text import count_text, duration_text, short_count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
 from gui.widgets.basic import label
 from gui.widgets.panel import TERM, Panel
+from gui.words.text import count_text, duration_text, short_count_text, tr
 from monitoring.delay import Lateness
 from monitoring.state import ClusterState
 

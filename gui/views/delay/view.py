@@ -11,7 +11,6 @@ from broker_core.api import OrbitError, TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, span_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
 from gui.views.delay.columns import countdown_text, level_columns
@@ -22,6 +21,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, Tile
+from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, span_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 

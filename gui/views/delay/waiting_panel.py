@@ -11,13 +11,11 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import Ability, DelayedActed, ListTimers, OrbitError, TimersActed
-from gui.broker_words import broker_text
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, short_count_text, span_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
@@ -30,6 +28,8 @@ from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.broker_words import broker_text
+from gui.words.text import count_text, short_count_text, span_text, tr
 
 LEVEL, TIMERS = "level", "timers"
 FIRST_PAGE = (0, -1)

@@ -10,12 +10,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
 
 from broker_core.api import EventPage, NoteEvent, OrbitError, ReadEvents
-from gui.error_words import kept_line
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.files import write_file
 from gui.operations.queries import LatestQuery
 from gui.plots.stacked_bars import BarLayer, StackedBars
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -27,6 +25,8 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.error_words import kept_line
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
 from monitoring.admin.events import EventGroup, EventRow, counts_by_part, csv_text, event_rows, json_lines, kinds_of
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

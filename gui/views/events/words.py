@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from gui.amounts import told_text
-from gui.broker_words import broker_text
-from gui.text import KnownTexts, tr
 from gui.theme.tokens import State
+from gui.words.amounts import told_text
+from gui.words.broker_words import broker_text
+from gui.words.text import KnownTexts, tr
 from monitoring.admin.events import EventGroup, EventRow
 from monitoring.lack_watch import CAUSE_TEXTS
 

@@ -8,10 +8,10 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import Members, OrbitError, Rejection, SendMessage, Wanted, rejection
-from gui.error_words import kept_line
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
+from gui.words.error_words import kept_line
+from gui.words.text import count_text, tr
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 

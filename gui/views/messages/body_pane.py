@@ -6,10 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from broker_core.api import Marks, MessageDetail
-from gui.broker_words import broker_text
 from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader
-from gui.text import KnownTexts, bytes_text, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.views.messages.json_tree import JsonTree
 from gui.views.messages.rules_dialog import RulesDialog
@@ -17,6 +15,8 @@ from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
 from gui.widgets.inputs import SegmentedControl
+from gui.words.broker_words import broker_text
+from gui.words.text import KnownTexts, bytes_text, count_text, tr
 from monitoring.payload.content import Content, Kind
 from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.rules import DecoderRule

@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QComboBox, QCompleter, QHBoxLayout, QLineEdit, QSl
 from gui.models.messages import ALL_QUEUES, parse_time, topic_names
 from gui.models.queue_window import QueueWindow, queue_ids
 from gui.operations.filter_memory import FilterMemory
-from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, label
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
+from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.state import ClusterState
 
 SLIDER_STEPS = 1_000

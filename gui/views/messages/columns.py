@@ -11,8 +11,8 @@ from gui.models.message_properties import PropertyRow
 from gui.models.message_words import PropertyWords
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.tokens import State
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
 CONSUMPTION = "consumption"
 GROUPS_NAMED_MAX = 20

@@ -19,13 +19,10 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import MessageDetail, OrbitError
-from gui.broker_words import broker_text
-from gui.error_words import error_text
 from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
 from gui.models.messages import KEYS, first_key
 from gui.operations.decoding import DecoderBook, patient
 from gui.operations.queries import BackgroundCall, LatestQuery
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.tokens import mix
 from gui.views.page import PageContext
@@ -34,6 +31,9 @@ from gui.widgets.containers import Parts
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 WIDTH, HEIGHT = 980, 640

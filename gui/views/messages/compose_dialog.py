@@ -6,11 +6,11 @@ from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import MessageDetail
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.composing import Composing
 from gui.widgets.basic import label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import tr
 from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QLayout, Q
 
 from gui.models.messages import ALL_QUEUES, Draft, json_fault, writable_topics
 from gui.models.queue_window import write_queues
-from gui.text import bytes_text, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -19,6 +18,7 @@ from gui.views.messages.property_editor import PropertyEditor
 from gui.views.messages.send_options import SendOptions
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.code_view import CodeView, HexView
+from gui.words.text import bytes_text, count_text, tr
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
 

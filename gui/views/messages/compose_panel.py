@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.text import tr
 from gui.views.messages.composing import Composing
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, IconButton, row
 from gui.widgets.panel import Panel
+from gui.words.text import tr
 from monitoring.state import ClusterState
 
 WIDTH_MIN = 500

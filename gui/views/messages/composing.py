@@ -14,8 +14,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt, may_be_stored
-from gui.connections import group_of_source
-from gui.error_words import error_text
+from gui.connections.cluster import group_of_source
 from gui.models.compose import DraftTemplate, in_its_queue
 from gui.models.messages import (
     ALL_QUEUES,
@@ -28,7 +27,6 @@ from gui.models.messages import (
 )
 from gui.models.queue_window import own_queue, write_queues
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
@@ -44,6 +42,8 @@ from gui.widgets.fitted_dialog import FieldsRoom
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
+from gui.words.error_words import error_text
+from gui.words.text import count_text, tr
 from monitoring.compose.code import LANGUAGES
 from monitoring.compose.template import Moment, Template, TemplateError
 from monitoring.payload.listed import NO_MASK, ListMask

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu
 from broker_core.api import MessageDetail
 from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
-from gui.text import count_text, tr
+from gui.words.text import count_text, tr
 from monitoring.payload.listed import ListMask
 from monitoring.payload.shown import ShownBody
 

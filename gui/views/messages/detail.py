@@ -11,7 +11,6 @@ from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import MessageRow, message_name
 from gui.models.table import ColumnTableModel
-from gui.text import tr
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
@@ -26,6 +25,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
+from gui.words.text import tr
 from monitoring.payload.shown import ShownBody
 
 

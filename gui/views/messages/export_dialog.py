@@ -6,16 +6,16 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
-from gui.broker_words import broker_text
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
-from gui.text import count_text, tr
 from gui.views.messages.job_view import JobView
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
+from gui.words.broker_words import broker_text
+from gui.words.text import count_text, tr
 
 FORMATS = (("jsonl", "JSON Lines"), ("csv", "CSV"), ("parquet", "Parquet"))
 WIDTH = 600

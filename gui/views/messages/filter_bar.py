@@ -14,15 +14,15 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
-from gui.error_words import error_text
 from gui.models.filter_text import Clause, clauses, narrowed, without
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
 from gui.widgets.basic import ElidedLabel, IconButton, row
 from gui.widgets.saved_menu import add_saved, ask_name, menu_text
+from gui.words.error_words import error_text
+from gui.words.text import tr
 
 CHIPS_MAX = 8
 _CHIP_CHARACTERS_MAX = 48

@@ -20,11 +20,8 @@ from broker_core.api import (
     first_topic_of_retry,
     rejection,
 )
-from gui.broker_words import broker_text
-from gui.error_words import error_text, kept_line
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, milliseconds_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
@@ -34,6 +31,9 @@ from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text, kept_line
+from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState

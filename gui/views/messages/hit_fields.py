@@ -10,14 +10,14 @@ from PySide6.QtCore import QObject, QSettings, Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu
 
 from broker_core.api import FilterError, parse_field
-from gui.error_words import error_line
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
+from gui.words.error_words import error_line
+from gui.words.text import tr
 
 FIELD_WIDTH = 150
 FIELDS_MAX = 20

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QWidget
 from gui.models.hit_histogram import HitHistogram
 from gui.models.stored_order import Int64s
 from gui.plots.stacked_bars import BarLayer, StackedBars
-from gui.text import TimeZoneChoice, duration_text, milliseconds_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import label
 from gui.widgets.panel import Panel
+from gui.words.text import TimeZoneChoice, duration_text, milliseconds_text, tr
 
 BARS_HEIGHT = 72
 _DAY_MS = 86_400_000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.child_words import child_text
 from gui.operations.message_job import JobState, MessageJob
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.widgets.basic import label
 from gui.widgets.code_view import CodeView
 from gui.widgets.progress_line import ProgressLine
+from gui.words.child_words import child_text
+from gui.words.text import tr
 
 _WORDS = {
     JobState.RUNNING: ("Running", "info"),

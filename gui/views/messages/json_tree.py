@@ -11,12 +11,12 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 
-from gui.repaint import repaint_with
-from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Tokens, mix
 from gui.widgets.code_view import MARK_SHARE
+from gui.words.text import TimeZoneChoice, count_text, tr
 
 if TYPE_CHECKING:
     from broker_core.api import MarkPattern

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gui.models.lifeline import ATTEMPT, RETRY, RETRY_WAITS, LifeEvent
 from gui.plots.life_line import LifeBar, LifeDot, LifeLane
-from gui.text import count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import State
+from gui.words.text import count_text, duration_text, milliseconds_text, tr
 
 LANES_MAX = 60
 

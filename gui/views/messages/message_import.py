@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from broker_core.api import SendMessage, read_imports
-from gui.error_words import error_text
 from gui.operations.queries import BackgroundCall
-from gui.text import bytes_text, count_text, tr
+from gui.words.error_words import error_text
+from gui.words.text import bytes_text, count_text, tr
 
 TOPICS_NAMED = 3
 

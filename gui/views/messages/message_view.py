@@ -8,7 +8,6 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import Lifeline, MessageDetail, OrbitError
-from gui.error_words import error_text
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
@@ -16,7 +15,6 @@ from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture
-from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import Size
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
@@ -35,6 +33,8 @@ from gui.widgets.inputs import SegmentedControl
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
+from gui.words.error_words import error_text
+from gui.words.text import count_text, duration_text, tr
 from monitoring.payload.shown import ShownBody
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState

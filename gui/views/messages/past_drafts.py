@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from gui.models.compose_history import draft_name, drafts_from_text, drafts_to_text, with_draft
 from gui.models.messages import Draft
-from gui.text import tr
+from gui.words.text import tr
 
 HISTORY_KEY = "compose/history"
 
@@ -20,7 +20,7 @@ class PastDrafts(QMenu):
     Args:
         settings: Where they are kept; None: none are.
         parent: Qt's owner.
-        group: See `gui.connections.own_group`.
+        group: See `gui.connections.cluster.own_group`.
 
     Signals:
         chosen: A draft is to be entered again; carries it.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
+from gui.words.text import tr
 
 
 class PropertyEditor(QWidget):

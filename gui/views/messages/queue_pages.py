@@ -8,8 +8,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FoundOffset, MessagePage, OrbitError
-from gui.broker_words import broker_text
-from gui.error_words import error_text
 from gui.models.consumption import Consumption
 from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
@@ -17,7 +15,6 @@ from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
 from gui.theme.tokens import Size
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.columns import message_columns
@@ -26,6 +23,9 @@ from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text
+from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
 

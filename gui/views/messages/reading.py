@@ -7,12 +7,12 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import MessageDetail, OrbitError
-from gui.error_words import error_text
 from gui.models.message_ids import is_message_id
 from gui.models.messages import MessageRow
 from gui.operations.queries import LatestQuery
-from gui.text import tr
 from gui.views.messages.detail import MessageDetailPane
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
 

@@ -16,13 +16,12 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import replays_folder
-from gui.connections import Cluster
+from gui.connections.cluster import Cluster
+from gui.connections.saved_connections import saved_connections
 from gui.models.messages import writable_topics
 from gui.models.replay_order import Goal, ReplayOrder, Speed, resume_arguments
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
-from gui.saved_connections import saved_connections
-from gui.text import count_text, tr
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.job_view import JobView
@@ -33,6 +32,7 @@ from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.production_bar import production_name
+from gui.words.text import count_text, tr
 
 WIDTH = 680
 FILTER_HEIGHT = 48

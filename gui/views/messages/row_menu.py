@@ -12,9 +12,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from gui.models.messages import MessageRow
-from gui.text import tr
 from gui.views.acting import add_acting
 from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.words.text import tr
 
 
 @dataclass(frozen=True, slots=True)

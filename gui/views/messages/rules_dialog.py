@@ -21,16 +21,16 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
-from gui.broker_words import broker_text
-from gui.error_words import error_text
 from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import READINGS, DecoderRule

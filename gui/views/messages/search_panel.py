@@ -11,8 +11,6 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
-from gui.broker_words import broker_text
-from gui.error_words import error_text, kept_line
 from gui.models.consumption import Consumption
 from gui.models.filter_text import quoted, within_times
 from gui.models.hit_conditions import cell_conditions
@@ -24,7 +22,6 @@ from gui.operations.hit_reader import HitReader
 from gui.operations.known_names import KnownNames
 from gui.operations.message_job import Chosen
 from gui.operations.search import SearchRun, SearchState
-from gui.text import count_text, tr
 from gui.theme.tokens import Size
 from gui.views.acting import add_acting
 from gui.views.action_dialog import read_only_reason
@@ -42,6 +39,9 @@ from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text, kept_line
+from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100

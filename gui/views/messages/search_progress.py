@@ -5,16 +5,16 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.broker_words import broker_text
-from gui.error_words import error_text
 from gui.operations.search import SearchRun, SearchState
-from gui.text import KnownTexts, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text
+from gui.words.text import KnownTexts, count_text, duration_text, tr
 
 RATE_INTERVAL_MS = 500
 _WORDS = {

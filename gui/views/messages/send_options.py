@@ -10,10 +10,10 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
 
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import name_count, write_count
+from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.models.compose_history import BODY_BYTES_MAX, TEMPLATES_MAX, templates_from_text, templates_to_text, with_template
 from gui.models.messages import Draft
-from gui.text import bytes_text, count_text, tr
 from gui.widgets.saved_menu import add_saved, ask_name
+from gui.words.text import bytes_text, count_text, tr
 
 TEMPLATES_KEY = "compose/templates"
 
@@ -22,7 +22,7 @@ class TemplatesMenu(QMenu):
         settings: Where they are kept; None: none are.
         entered: What is entered now; None where it may not be kept, as it is not all shown.
         parent: Qt's owner.
-        group: See `gui.connections.own_group`.
+        group: See `gui.connections.cluster.own_group`.
 
     Signals:
         chosen: A template is to be entered; carries its draft.

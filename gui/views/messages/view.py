@@ -14,7 +14,6 @@ from gui.models.messages import ALL_QUEUES, MessageRow, busiest_topic
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
-from gui.text import tr
 from gui.theme.tokens import Size
 from gui.views.acting import set_acting, unless_refused
 from gui.views.action_dialog import read_only_reason
@@ -32,6 +31,7 @@ from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton
 from gui.widgets.containers import PartBar
+from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 

@@ -9,9 +9,7 @@ from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from gui.broker_words import broker_text
 from gui.operations.alert_center import LOOK_MS, SEVERITY_STATES, OpenAlert
-from gui.text import duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_texts
@@ -20,6 +18,8 @@ from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.saved_menu import menu_text
+from gui.words.broker_words import broker_text
+from gui.words.text import duration_text, tr
 from monitoring.state import ClusterState
 from monitoring.unjudged import NOTHING, Unjudged, UnjudgedWatch
 

@@ -8,13 +8,13 @@ from gui.operations.history import EventMarks, HistoryLines
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
-from gui.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.overview.figures import change_per_second
 from gui.views.page import PageContext
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.words.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from monitoring.series import History
 from monitoring.state import ClusterState
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gui.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
 from gui.views.overview.flow_figures import MessageFlow, message_flow
 from gui.views.overview.flow_scene import FlowBand, FlowCard, FlowPicture, FlowRole
+from gui.words.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
 from monitoring.state import ClusterState
 
 PRODUCERS, NORMAL, DELAYED, HALF = "producers", "normal", "delayed", "half"

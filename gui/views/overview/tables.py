@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from gui.models.table import CellKind, Column
 from gui.models.topics import TopicRow
-from gui.text import UNKNOWN, bytes_text, count_text, duration_text, rate_text, signed_count_text, tr
 from gui.theme.tokens import State
 from gui.views.overview.figures import drain_seconds, lagging_groups
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, rate_text, signed_count_text, tr
 from monitoring.lag import SPAN_MS, forecast
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.series import History

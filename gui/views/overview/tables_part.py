@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from gui.models.table import ColumnTableModel
 from gui.models.topics import TopicRow, topic_rows
 from gui.operations.demo import may_offer_demo
-from gui.text import UNKNOWN, bytes_text, count_text, is_unknown, percent_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.opened_store import opened_chip
 from gui.views.overview.figures import busiest_topics, disk_share, own_groups, own_topics, total
@@ -30,6 +29,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, bytes_text, count_text, is_unknown, percent_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from gui.text import (
+from gui.theme.tokens import Size, State
+from gui.views.overview.figures import disk_share, fan_out, total, worst_group
+from gui.views.page import PageContext
+from gui.widgets.panel import Tile
+from gui.words.text import (
     UNKNOWN,
     bytes_text,
     count_text,
@@ -21,10 +25,6 @@ from gui.text import (
     rate_number,
     tr,
 )
-from gui.theme.tokens import Size, State
-from gui.views.overview.figures import disk_share, fan_out, total, worst_group
-from gui.views.page import PageContext
-from gui.widgets.panel import Tile
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Floats
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.bridge.demo import DemoPace
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import demo_refusal, play_demo
-from gui.text import duration_text, tr
+from gui.processes.demo import DemoPace
 from gui.theme.tokens import Size, Tokens
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
@@ -24,6 +23,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
+from gui.words.text import duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 

@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.widgets.basic import ElidedLabel, IconLabel, label
+from gui.words.text import tr
 from spark_reports.catalog import ReportSpec
 
 CARDS_IN_LINE = 3

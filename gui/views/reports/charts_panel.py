@@ -9,18 +9,18 @@ import numpy as np
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from gui.event_loop.turns import next_turn
 from gui.models.reports import FigureUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
-from gui.text import TimeZoneChoice, tr
 from gui.theme.manager import ThemeManager
-from gui.turns import next_turn
 from gui.views.reports.columns import figure_text
 from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import label
 from gui.widgets.inputs import SegmentedControl
+from gui.words.text import TimeZoneChoice, tr
 
 WHOLE, WINDOW = "whole", "window"
 LEGEND_COLUMNS = 3

@@ -19,11 +19,11 @@ from gui.models.reports import (
     column_unit,
 )
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State
 from gui.views.reports.words import report_text
 from gui.widgets.row_painter import CELL_PADDING, cell_font
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from spark_reports.vocabulary import is_free, title_of, word_columns
 
 ROWS_MEASURED = 100

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QL
 from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
 from gui.operations.report_estimate import START_S, Expected, Question, expected_s
 from gui.operations.reports import ReportRunner
-from gui.text import bytes_text, duration_text, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish, set_role
 from gui.theme.tokens import State
@@ -22,6 +21,7 @@ from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
 

@@ -9,16 +9,16 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
 
-from gui.error_words import error_line, error_text
 from gui.models.reports import PastRun
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import delete_run, read_history
-from gui.text import TimeZoneChoice, shown_language, tr
 from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.words.error_words import error_line, error_text
+from gui.words.text import TimeZoneChoice, shown_language, tr
 
 HEIGHT_MIN = 180
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from gui.models.reports import PastRun
-from gui.text import TimeZoneChoice, bytes_text, count_text, duration_text, tr
 from gui.views.reports.columns import RUN_STATES, range_text
 from gui.views.reports.words import report_text, report_texts
 from gui.widgets.basic import label
 from gui.widgets.key_values import KeyValueList
+from gui.words.text import TimeZoneChoice, bytes_text, count_text, duration_text, tr
 
 
 class ManifestPart(QScrollArea):

@@ -6,11 +6,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QLineEdit, QWidget
 
 from gui.models.reports import parameter_fault
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.views.reports.query_field import QueryField
 from gui.widgets.basic import IconButton, label, row
+from gui.words.text import tr
 from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
 
 Field = QLineEdit | QComboBox | QueryField

@@ -8,13 +8,13 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QComboBox, QInputDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
-from gui.error_words import error_text
 from gui.operations.queries import BackgroundCall
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, label, row
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from spark_reports import saved_queries
 
 LINES_SHOWN = 7

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLay
 
 from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable, Run, RunState
 from gui.models.table import ColumnTableModel
-from gui.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.reports.charts_panel import ChartsPanel
@@ -24,6 +23,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.folding_panel import FoldingPanel
 from gui.widgets.notice import Placeholder
+from gui.words.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 
 
 class ResultPanel(FoldingPanel):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from gui.child_words import child_text
 from gui.models.reports import ReportOrder, Run, RunState, Stage, StageState
 from gui.operations.reports import rows_text
-from gui.text import count_text, rate_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
@@ -17,6 +15,8 @@ from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.child_words import child_text
+from gui.words.text import count_text, rate_text, tr
 
 _GLYPHS = {
     StageState.WAITING: ("circle-dashed", "text_3", False),

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QComboBox, QPushButton, QTimeEdit, QVBoxLayout, QW
 from gui.models.reports import ReportOrder
 from gui.models.schedules import DAYS, Schedule
 from gui.operations.report_schedules import ReportSchedules
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import tr
 from spark_reports.catalog import CLUSTER, reports
 
 WIDTH = 460

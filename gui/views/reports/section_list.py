@@ -10,8 +10,8 @@ from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListWidget, QListWidgetItem, QWidget
 
 from gui.models.reports import PastRun, ResultChart
-from gui.text import tr
 from gui.views.reports.words import report_text
+from gui.words.text import tr
 
 WIDTH = 168
 ROW_HEIGHT = 28

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from gui.bridge.spark_child import IDLE_S, SparkChild, SparkState
-from gui.text import bytes_text, tr
+from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.words.text import bytes_text, tr
 
 
 class SessionLine(QWidget):

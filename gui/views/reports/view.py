@@ -9,11 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from gui.error_words import kept_line
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import open_in_desktop, read_charts, read_table
-from gui.text import age_text, count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.reports.catalog_panel import CatalogPanel
@@ -25,6 +23,8 @@ from gui.views.reports.session_line import SessionLine
 from gui.widgets.containers import ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.lazy_tab import LaterPart, LazyTab
+from gui.words.error_words import kept_line
+from gui.words.text import age_text, count_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports

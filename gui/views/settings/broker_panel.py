@@ -8,8 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QFormLayout, QLabel, QLineEdit, QPushButton
 
-from gui.bridge.options import WorkerOptions
-from gui.bridge.saved_options import (
+from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
     HISTORY_MIB_MIN,
     PORT_MAX,
@@ -18,12 +17,13 @@ from gui.bridge.saved_options import (
     read_saved,
     write_saved,
 )
-from gui.text import tr
+from gui.processes.worker_options import WorkerOptions
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.words.text import tr
 
 HISTORY_MIB = 1_024
 """What the history takes at most where nothing else is said."""

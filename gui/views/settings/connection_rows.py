@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, tr
 from gui.theme.tokens import State
+from gui.words.text import UNKNOWN, tr
 from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, Reach, SourceStatus
 
 SHOWN = "shown"

@@ -8,13 +8,11 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
-from gui.broker_words import broker_text
-from gui.connections import Cluster
+from gui.connections.cluster import Cluster
 from gui.main_window.menus import ask_for_cluster, ask_to_change, ask_to_forget
 from gui.models.hops import Hop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
-from gui.text import UNKNOWN, duration_text, tr
 from gui.theme.tokens import Size
 from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageContext
@@ -31,6 +29,8 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 

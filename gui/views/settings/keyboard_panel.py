@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QKeySequenceEdit, QPushButton
 
 from gui.main_window.key_choices import KeyChoices, shown
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import UNKNOWN, tr
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, tr
 
 FIELD_WIDTH = 190
 

@@ -13,13 +13,13 @@ from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.main_window.services import is_on, whole_number
 from gui.main_window.tray import STAY_KEY
-from gui.text import LANGUAGES, shown_language, tr
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.words.text import LANGUAGES, shown_language, tr
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 DENSITY_NAMES = {Density.COMPACT: "Compact", Density.NORMAL: "Standard", Density.ROOMY: "Roomy"}

@@ -8,7 +8,6 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
-from gui.text import tr
 from gui.theme.tokens import Size, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.settings.broker_panel import BrokerPanel
@@ -17,6 +16,7 @@ from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
 from gui.widgets.basic import IconButton
 from gui.widgets.lazy_tab import LaterPart
+from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from gui.broker_words import broker_text
 from gui.models.brokers import BROKER_ABILITIES, BrokerRow, broker_rows
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import UNKNOWN, bytes_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.text import UNKNOWN, bytes_text, tr
 from monitoring.state import ClusterState
 
 ROWS_SHOWN = 5

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import BrokerAnswer, OrbitError, UsageError
-from gui.error_words import error_line
-from gui.text import tr
 from gui.theme.tokens import Size
 from gui.views.page import PageContext
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.figures_panel import FiguresPanel
 from gui.widgets.basic import label
+from gui.words.error_words import error_line
+from gui.words.text import tr
 from monitoring.admin.runtime import BrokerRuntime
 from monitoring.state import ClusterState
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow
 from gui.models.table import CellKind, Column
-from gui.text import TimeZoneChoice, bytes_exact_text, bytes_text, count_text, short_count_text, tr
 from gui.theme.tokens import State
+from gui.words.text import TimeZoneChoice, bytes_exact_text, bytes_text, count_text, short_count_text, tr
 
 TRIGGER_NAMES = {
     "deleteWhen": "hour of deleteWhen",

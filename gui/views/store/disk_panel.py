@@ -6,13 +6,13 @@ import math
 from datetime import datetime
 
 from broker_core.api import StorePicture
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, percent_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.store.disk_bar import DiskBar
 from gui.widgets.basic import ElidedLabel, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, percent_text, tr
 from monitoring.disk import next_cleaning, reached_in_ms
 from monitoring.lag import Forecast
 

@@ -6,11 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from broker_core.api import OrbitError
-from gui.broker_words import broker_text
 from gui.models.runtime_figures import FigureRow, figure_rows, tables_of
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.runtime_terms import RUNTIME_TERMS
-from gui.text import (
+from gui.theme.tokens import State
+from gui.views.list_read import ListRead
+from gui.views.page import PageContext
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.notice import MissingNote
+from gui.widgets.panel import Panel
+from gui.words.broker_words import broker_text
+from gui.words.runtime_terms import RUNTIME_TERMS
+from gui.words.text import (
     UNKNOWN,
     TimeZoneChoice,
     bytes_exact_text,
@@ -22,12 +28,6 @@ from gui.text import (
     rate_text,
     tr,
 )
-from gui.theme.tokens import State
-from gui.views.list_read import ListRead
-from gui.views.page import PageContext
-from gui.widgets.data_grid import DataGrid
-from gui.widgets.notice import MissingNote
-from gui.widgets.panel import Panel
 from monitoring.admin.runtime import BrokerRuntime
 from monitoring.admin.runtime_figures import SECTIONS, FigureUnit, RuntimeFigure, Table, Value
 

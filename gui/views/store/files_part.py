@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from broker_core.api import StorePicture
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
 from gui.models.table import ColumnTableModel
-from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import Size
 from gui.views.page import PageContext
 from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
@@ -17,6 +16,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
 from monitoring.admin.runtime import BrokerRuntime
 
 

@@ -9,11 +9,11 @@ from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEven
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.store import LogFileShape
-from gui.repaint import repaint_with
-from gui.text import TimeZoneChoice, count_text, percent_text, tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, Tokens, mix
+from gui.words.text import TimeZoneChoice, count_text, percent_text, tr
 
 TOP, BAR, GAP = 22, 32, 6
 FILE_WIDTH_MIN = 84

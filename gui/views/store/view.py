@@ -6,14 +6,12 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
-from gui.error_words import error_line
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
 from gui.plots.log_bars import LogBar, LogBars
 from gui.plots.time_chart import TimeChart
-from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
@@ -30,6 +28,8 @@ from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
+from gui.words.error_words import error_line
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
 from monitoring.disk import disk_growth
 from monitoring.lag import Forecast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gui.models.table import CellKind, Column
 from gui.models.tail_rows import TailRow
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
 
 def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:

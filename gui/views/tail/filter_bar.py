@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 from gui.models.messages import topic_names
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, row
 from gui.widgets.saved_menu import menu_name
+from gui.words.text import tr
 from monitoring.state import ClusterState
 
 TOPICS_MAX = 12

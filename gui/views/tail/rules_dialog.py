@@ -8,16 +8,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
-from gui.error_words import error_text
 from gui.models.tail import ColourRule
 from gui.models.tail_rows import MARKS
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.error_words import error_text
+from gui.words.text import tr
 
 RULES_MAX = 8
 WIDTH = 560

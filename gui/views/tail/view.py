@@ -9,7 +9,6 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import FilterError, Followed, OrbitError, StartFollow
-from gui.error_words import error_text
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
@@ -17,7 +16,6 @@ from gui.models.tail_rows import TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
-from gui.text import bytes_text, count_text, rate_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
@@ -31,6 +29,8 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.error_words import error_text
+from gui.words.text import bytes_text, count_text, rate_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 

@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QWidget
 
 from gui.models.topics import TopicRow, topic_group_rows
 from gui.operations.requests import RequestChain
-from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageContext
+from gui.words.text import count_text, tr
 from monitoring.admin.topics import delete_requests
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState

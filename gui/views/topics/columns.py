@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gui.amounts import online_text
 from gui.models.favourites import FAVOURITES
 from gui.models.table import CellKind, Column
 from gui.models.topic_queues import TopicMeasure
 from gui.models.topics import TopicGroupRow, TopicHealth, TopicRow
-from gui.text import (
+from gui.theme.tokens import State
+from gui.words.amounts import online_text
+from gui.words.text import (
     UNKNOWN,
     bytes_exact_text,
     bytes_text,
@@ -21,7 +22,6 @@ from gui.text import (
     short_count_text,
     tr,
 )
-from gui.theme.tokens import State
 from monitoring.admin.topics import TopicType
 
 NOW_MS = 100

@@ -12,7 +12,6 @@ from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicGroupRow, TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.topic_facts import TopicFacts
 from gui.plots.queue_bars import QueueBars
-from gui.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
@@ -23,6 +22,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, tr
 from monitoring.state import ClusterState
 
 SKEW_WARNING = 1.5

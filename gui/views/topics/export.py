@@ -8,12 +8,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gui.error_words import kept_line
 from gui.operations.files import write_file
-from gui.text import count_text, tr
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton
+from gui.words.error_words import kept_line
+from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import topics_csv, topics_json
 from monitoring.admin.topics import TopicSettings
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from gui.models.table import CellKind, Column
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport
 from gui.models.topics import NAME_LENGTH_MAX
-from gui.text import UNKNOWN, count_text, tr
 from gui.theme.tokens import State
 from gui.views.topics.new_topic_dialog import NAME_FAULTS
 from gui.views.topics.settings import FIELDS, settings_effects, settings_values
 from gui.widgets.staged_form import Change
+from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.topic_files import EntryFault
 
 TAKEN = "✓"

@@ -13,13 +13,11 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
 from broker_core.api import BrokerAnswer, CancelledByUserError, JsonBodyError, OrbitError, UsageError
-from gui.error_words import error_line, error_text
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
 from gui.operations.files import write_file
 from gui.operations.queries import BackgroundCall, LatestQuery
 from gui.operations.topic_import import TopicImportRun
-from gui.text import count_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
@@ -31,6 +29,8 @@ from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
+from gui.words.error_words import error_line, error_text
+from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import FILE_BYTES_MAX, TopicEntry, read_topic_file
 from monitoring.admin.topics import TopicSettings, ask_all_settings, change_settings, read_all_settings
 

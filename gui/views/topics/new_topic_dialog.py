@@ -8,16 +8,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QPushButton, QSpinBox, QWidget
 
 from broker_core.api import CreateTopic, Done, OrbitError
-from gui.error_words import error_text
 from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
-from gui.text import tr
 from gui.theme.style import repolish, set_role
 from gui.views.action_dialog import read_only_reason
 from gui.widgets.basic import label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.production_bar import ProductionField
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.sources.base import ClusterSource
 
 QUEUES_DEFAULT = 8

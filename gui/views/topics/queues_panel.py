@@ -17,7 +17,6 @@ from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.heat_map import HeatMap, HeatScale
 from gui.plots.time_chart import TimeChart
-from gui.text import percent_text, rate_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, brush_time_range
@@ -33,6 +32,7 @@ from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.words.text import percent_text, rate_text, tr
 from monitoring.state import ClusterState
 
 NO_MEASURE = TopicMeasure({})

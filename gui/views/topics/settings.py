@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gui.text import tr
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
+from gui.words.text import tr
 from monitoring.admin.topics import (
     MESSAGE_TYPE,
     QUEUES_MAX,

@@ -13,10 +13,10 @@ from gui.operations.history import HistoryLines
 from gui.operations.tag_looks import MESSAGES_A_LOOK, QUEUES_A_PART, TagLooks
 from gui.plots.layer_legend import LayerLegend
 from gui.plots.stacked_bars import BarLayer, StackedBars
-from gui.text import count_text, rate_text, tr
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel
 from gui.widgets.panel import TERM
+from gui.words.text import count_text, rate_text, tr
 from monitoring.state import ClusterState
 
 OTHERS_SERIES = 6

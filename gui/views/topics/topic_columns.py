@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gui.amounts import online_text
 from gui.models.consumers import GroupRow
 from gui.models.table import CellKind, Column
 from gui.models.topic_queues import RouteRow, TopicQueueRow
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from gui.theme.tokens import State
 from gui.views.topics.detail import permission_text
+from gui.words.amounts import online_text
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 
 
 def topic_queue_columns(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from gui.models.row_filter import RowField, WordKind
 from gui.models.topics import TopicRow
-from gui.text import tr
 from gui.views.topics.columns import TopicColumnSources
+from gui.words.text import tr
 from monitoring.admin.topics import TopicType
 
 

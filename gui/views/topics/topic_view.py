@@ -15,7 +15,6 @@ from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
 from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
 from gui.operations.queries import LatestQuery
 from gui.operations.topic_facts import TopicFacts
-from gui.text import bytes_text, count_text, duration_text, rate_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
@@ -37,6 +36,7 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import in_panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.text import bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.topics import TopicSettings, ask_route, read_route
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

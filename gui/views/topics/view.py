@@ -15,7 +15,6 @@ from gui.models.table import ColumnTableModel
 from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.operations.topic_facts import TopicFacts
-from gui.text import bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
@@ -35,6 +34,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.text import bytes_text, count_text, tr
 from monitoring.admin.topics import TopicSettings
 from monitoring.state import ClusterState
 

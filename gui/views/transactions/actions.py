@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import Ability, CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
-from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
+from gui.words.text import TimeZoneChoice, count_text, duration_text, tr
 from monitoring.sources.base import ClusterSource
 
 COMMIT, ROLL_BACK, CHECK, RESUME, ABORT = "commit", "roll back", "check", "resume", "abort"

@@ -10,7 +10,6 @@ from broker_core.api import AtomicPage, OrbitError
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import AtomicRow, HeldQueue, atomic_rows
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.list_read import ListRead
@@ -20,6 +19,7 @@ from gui.views.transactions.columns import atomic_columns, held_columns
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.words.text import count_text, duration_text, tr
 from monitoring.state import ClusterState
 
 ROWS = 500

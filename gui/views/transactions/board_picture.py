@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, BoardFigures
-from gui.text import count_text, percent_text, rate_text, tr
 from gui.theme.tokens import State
 from gui.views.delay.columns import countdown_text
 from gui.views.transactions.board import BoardCard, BoardPicture
+from gui.words.text import count_text, percent_text, rate_text, tr
 
 GIVEN_UP_KEY = "given up"
 

@@ -17,9 +17,9 @@ from gui.models.transactions import (
     HeldQueue,
     TransactionRow,
 )
-from gui.text import UNKNOWN, count_text, duration_text, tr
 from gui.theme.tokens import State
 from gui.views.delay.columns import countdown_text
+from gui.words.text import UNKNOWN, count_text, duration_text, tr
 
 CHECKS_LOW_SHARE = 0.75
 """From this share of the allowed checks on, the pips warn."""

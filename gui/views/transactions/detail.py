@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 from broker_core.api import OrbitError
 from gui.models.transactions import LOST, WAITING, Life, TransactionRow
 from gui.plots.time_line import TimeLine, TimeLineEntry
-from gui.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 from gui.theme.tokens import State
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
@@ -23,6 +22,7 @@ from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 
 _STEPS = {
     "prepared": ("Half message stored", State.PENDING),

@@ -7,13 +7,13 @@ from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.transactions import COMMITTED, Cell, HalfOpPicture
-from gui.repaint import repaint_with
-from gui.text import UNKNOWN, count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
+from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, Tokens, mix
 from gui.views.transactions.columns import state_word
 from gui.widgets.basic import language_changed
+from gui.words.text import UNKNOWN, count_text, tr
 
 CELLS_MAX = 44
 NAMES_WIDTH = 118

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from broker_core.api import OrbitError, TransactionHistory
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, board_figures, half_op_picture, lives
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, rate_text, tr
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
@@ -19,6 +18,7 @@ from gui.widgets.basic import ElidedLabel, IconButton
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.text import count_text, rate_text, tr
 
 AGAIN_MS = 5_000
 LIVES = 200

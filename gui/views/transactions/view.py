@@ -10,7 +10,6 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import TransactionHistory
-from gui.broker_words import broker_text
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,
@@ -26,7 +25,6 @@ from gui.models.transactions import (
 )
 from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting
 from gui.views.action_dialog import ActionDialog
@@ -50,6 +48,8 @@ from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.saved_menu import menu_name
+from gui.words.broker_words import broker_text
+from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gui.models.transactions import BoardFigures
-from gui.text import count_text, tr
 from gui.theme.tokens import State
 from gui.views.transactions.lists import OPEN, PAST, TransactionLists
+from gui.words.text import count_text, tr
 
 
 def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:

@@ -9,12 +9,12 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame
 
 from broker_core.api import Ready
-from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, Line, label, row
 from gui.widgets.chip import Dot
+from gui.words.text import tr
 
 COPIED_SHOWN_MS = 1_500
 ADDRESS_PIXELS = 17

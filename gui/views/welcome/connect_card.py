@@ -6,7 +6,6 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
-from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.welcome.progress import FirstSteps
@@ -15,6 +14,7 @@ from gui.widgets.basic import IconButton, IconLabel, Line, column, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
+from gui.words.text import count_text, tr
 
 COPIED_SHOWN_MS = 1_500
 CODE_HEIGHT_MIN, CODE_HEIGHT = 138, 268

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from gui.bridge.demo import DemoController, DemoPace
-from gui.text import count_text, tr
+from gui.processes.demo import DemoController, DemoPace
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, IconLabel, column, label, row
 from gui.widgets.panel import Panel
+from gui.words.text import count_text, tr
 
 PACE_NAMES = {
     DemoPace.SLOW: "Slow, {rate}/s",

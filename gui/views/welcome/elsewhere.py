@@ -6,14 +6,14 @@ from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from gui.connections import ATTACHED, Cluster
+from gui.connections.cluster import ATTACHED, Cluster
 from gui.main_window.clusters import Clusters, show_cluster
 from gui.operations.actions import ActionRegistry
-from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, IconLabel, Line, label, row
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_text
+from gui.words.text import tr
 
 RECENT_MAX = 3
 """Which fit beside the three ways in at 1,280 px; the switcher has all."""

@@ -6,11 +6,8 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.bridge.demo import DemoPace
-from gui.broker_words import broker_text
-from gui.error_words import error_text
 from gui.operations.demo import demo_refusal, play_demo
-from gui.text import tr
+from gui.processes.demo import DemoPace
 from gui.theme.icons import logo_pixmap
 from gui.theme.tokens import State, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
@@ -22,6 +19,9 @@ from gui.views.welcome.progress import first_steps
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
+from gui.words.broker_words import broker_text
+from gui.words.error_words import error_text
+from gui.words.text import tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QSettings
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
+from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, kept_text
 from tests.support.attached import broker_on
 from tests.support.worker_driver import DEADLINE_S, MAIN
 
@@ -54,7 +54,7 @@ def test_a_saved_connection_and_details_of_the_input_lead_to_the_cluster(tmp_pat
 
 def test_neither_worker_nor_window_load_what_few_connections_need():
     code = (
-        "import sys, main, gui.app, gui.bridge.worker_process, broker_core.worker.process\n"
+        "import sys, main, gui.app.console, gui.processes.worker_process, broker_core.worker.process\n"
         "import broker_core.worker.attached.cluster, broker_core.tools.commands.replay, broker_core.tools.doctor\n"
         "print([name for name in ('asyncssh', 'keyring', 'python_socks', 'cryptography', 'bcrypt') if name in sys.modules])"
     )

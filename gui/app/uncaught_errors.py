@@ -1,0 +1,50 @@
+"""`UncaughtErrors`: what nothing caught is told in the window."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.theme.tokens import State
+from gui.words.text import tr
+
+if TYPE_CHECKING:
+    from gui.main_window.window import MainWindow
+
+_LOG = logging.getLogger(__name__)
+
+
+class UncaughtErrors(QObject):
+    """Tells of errors that nothing caught, instead of ending the program."""
+
+    _happened = Signal(object)
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.count = 0
+        # Told on the GUI thread, whichever thread the error is of.
+        self._happened.connect(self._tell)
+        self._before = sys.excepthook
+        sys.excepthook = self._caught
+
+    def close(self) -> None:
+        """Leave uncaught errors to whoever had them before."""
+        sys.excepthook = self._before
+
+    def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        self.count += 1
+        _LOG.critical("an error that nothing caught", exc_info=(kind, error, trace))
+        self._happened.emit(error)
+
+    def _tell(self, error: BaseException) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            self._window.close()
+        elif isinstance(error, Exception):
+            # Its words alone are kept: the error itself would keep all that it went through.
+            words = f"{type(error).__name__}: {error}"
+            self._window.notify(lambda: tr("Orbit made a mistake: {error}", error=words), state=State.CRITICAL)

@@ -1,0 +1,227 @@
+"""The clusters that the window keeps: stores of the embedded broker, and connections to clusters that run elsewhere.
+
+Knows no Qt widgets, so that commands read it too. Holds no secret: see `gui.connections.secret_store`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlencode
+
+import platformdirs
+
+if TYPE_CHECKING:
+    from monitoring.sources.base import ClusterSource
+
+STORES_MAX = 12
+CONNECTIONS_MAX = 200
+EMBEDDED = "embedded"
+ATTACHED = "attached"
+COLOURS = {
+    "None": "",
+    "Red": "#c0273a",
+    "Orange": "#a8460a",
+    "Ochre": "#855600",
+    "Green": "#0f6e42",
+    "Blue": "#0a6a9a",
+    "Violet": "#6a3fc8",
+}
+"""English name → colour of a connection."""
+STORES_KEY = "clusters/stores"
+"""Setting: directories of stores and name servers of clusters, as `kept_text` writes them, the one used last first."""
+_PLACE_DIGITS = 16
+_SCHEME, _LOOK_ONLY, _PRODUCTION = "cluster://", "read-only", "production"
+_WAY_TEXTS = ("socks", "socks_user", "ssh", "ssh_user", "ssh_key", "ssh_known_hosts")
+_KEPT_TEXTS = ("title", "colour", "access_key", "authority", "certificate", "key", "kept_as", *_WAY_TEXTS)
+SECRET_KEY, SOCKS_PASSWORD, SSH_PASSPHRASE = "secretKey", "socksPassword", "sshPassphrase"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Something that the window can show."""
+
+    kind: str
+    """`EMBEDDED`: a broker of ours on a store; `ATTACHED`: a cluster that runs elsewhere."""
+    address: str
+    """Of an embedded broker the directory of its store, else the name servers."""
+    read_only: bool = False
+    """Whether an attached one is only looked at."""
+    title: str = ""
+    """What the user calls an attached one."""
+    colour: str = ""
+    """Of `COLOURS`, as ``#rrggbb``; empty: none."""
+    access_key: str = ""
+    """Who signs; its secret is kept elsewhere. Empty: nothing is signed."""
+    tls: bool = False
+    verify: bool = True
+    """Whether the certificate of the other end is checked."""
+    authority: str = ""
+    """PEM file of the authorities that are trusted; empty: those of the system."""
+    certificate: str = ""
+    """PEM file of the client's own certificate."""
+    key: str = ""
+    """PEM file of its key; empty: it is in the same file."""
+    addresses: tuple[tuple[str, str], ...] = ()
+    """Address that a broker registered, and the one to use."""
+    production: bool = False
+    """Whether it is marked as one that people depend on."""
+    socks: str = ""
+    """``host:port`` of a SOCKS proxy that leads there; empty: none."""
+    socks_user: str = ""
+    ssh: str = ""
+    """``host:port`` of an SSH server that leads there; empty: none."""
+    ssh_user: str = ""
+    ssh_key: str = ""
+    """File of the private key; empty: those of ssh-agent and of ``~/.ssh``."""
+    ssh_known_hosts: str = ""
+    """File of host keys; empty: ``~/.ssh/known_hosts``."""
+    kept_as: str = ""
+    """Under which its history, secrets and settings lie, where that is not its name servers: it had others once."""
+
+    @property
+    def kept_under(self) -> str:
+        """What stays of an attached one whatever is changed of it; its history, secrets and settings lie under it."""
+        return self.kept_as or self.address
+
+    @property
+    def name(self) -> str:
+        """How it is called in lists: its own name or its name servers, or the last folder that tells it from others."""
+        if self.kind == ATTACHED:
+            return self.title or self.address
+        path = Path(self.address)
+        return path.parent.name if path.name == "store" and path.parent.name else path.name
+
+    @property
+    def place(self) -> str:
+        """What tells it from all others, however it is called and reached."""
+        return f"{_SCHEME}{self.kept_under}" if self.kind == ATTACHED else str(Path(self.address).absolute())
+
+
+def own_group(kept_under: str) -> str:
+    """Where settings keep what belongs to one attached cluster alone; empty for none, as embedded brokers share theirs."""
+    if not kept_under:
+        return ""
+    import hashlib  # noqa: PLC0415  brings OpenSSL, which a window on its own store begins without
+
+    return f"connections/{hashlib.sha256(kept_under.encode()).hexdigest()[:_PLACE_DIGITS]}/"
+
+
+def group_of_source(source: ClusterSource) -> str:
+    """`own_group` of the cluster that a source shows."""
+    return own_group(source.kept_under)
+
+
+def changed_to(before: Cluster, cluster: Cluster) -> Cluster:
+    """A connection as it is after a change: what belongs to it stays with it, also where its name servers are others."""
+    return replace(cluster, kept_as="" if before.kept_under == cluster.address else before.kept_under)
+
+
+def settled(cluster: Cluster, known: Iterable[Cluster]) -> Cluster:
+    """A connection as it is kept among others: as the one that has its name servers already, else under what no other has."""
+    others = [one for one in known if one.kind == ATTACHED]
+    same = next((one for one in others if one.address == cluster.address), None)
+    if same is not None:
+        return replace(cluster, kept_as=same.kept_as)
+    taken = {one.kept_under for one in others}
+    names = (f"{cluster.address}#{number}" for number in count(2))
+    return replace(cluster, kept_as=next(name for name in names if name not in taken)) if cluster.address in taken else cluster
+
+
+def settings_path() -> Path:
+    """Where the window keeps its settings, unless it is told another file."""
+    return platformdirs.user_config_path("orbit", appauthor=False) / "window.ini"
+
+
+def kept_text(cluster: Cluster) -> str:
+    """How a cluster is kept in the settings; `kept_cluster` reads it."""
+    if cluster.kind != ATTACHED:
+        return cluster.address
+    parts = [(name, getattr(cluster, name)) for name in _KEPT_TEXTS if getattr(cluster, name)]
+    parts += [("tls", "verified" if cluster.verify else "any")] if cluster.tls else []
+    parts += [("map", f"{registered}={used}") for registered, used in cluster.addresses]
+    words = [word for word, on in ((_LOOK_ONLY, cluster.read_only), (_PRODUCTION, cluster.production)) if on]
+    question = "&".join([*words, *([urlencode(parts)] if parts else [])])
+    return f"{_SCHEME}{cluster.address}{'?' if question else ''}{question}"
+
+
+@lru_cache(maxsize=CONNECTIONS_MAX + STORES_MAX)
+def kept_cluster(text: str) -> Cluster:
+    """The cluster that a kept text means; remembered, as a list of connections asks for all of them with all figures."""
+    if not text.startswith(_SCHEME):
+        return Cluster(EMBEDDED, text)
+    address, _mark, question = text.removeprefix(_SCHEME).partition("?")
+    parts = parse_qs(question, keep_blank_values=True)
+    texts = {name: parts[name][0] for name in _KEPT_TEXTS if name in parts}
+    return Cluster(
+        ATTACHED,
+        address,
+        _LOOK_ONLY in parts,
+        tls="tls" in parts,
+        verify=parts.get("tls") != ["any"],
+        addresses=address_pairs(";".join(parts.get("map", []))),
+        production=_PRODUCTION in parts,
+        **texts,
+    )
+
+
+def address_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """The map that a text writes as ``FROM = TO``, several with ``;`` between them."""
+    pairs = (part.partition("=") for part in text.split(";") if part.strip())
+    return tuple((registered.strip(), used.strip()) for registered, _equals, used in pairs)
+
+
+def secret_owners(cluster: Cluster) -> dict[str, str]:
+    """Which secrets a connection may have: part of its details → who the secret belongs to, as it is kept."""
+    owners = {SECRET_KEY: cluster.access_key}
+    owners[SOCKS_PASSWORD] = f"socks:{cluster.socks_user}" if cluster.socks and cluster.socks_user else ""
+    owners[SSH_PASSPHRASE] = f"ssh:{cluster.ssh_key}" if cluster.ssh and cluster.ssh_key else ""
+    return {part: owner for part, owner in owners.items() if owner}
+
+
+def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
+    """How an attached cluster is reached, as other processes read it (`broker_core.cluster.details`).
+
+    Args:
+        cluster: An attached one.
+        secrets: By the owners that `secret_owners` names.
+    """
+    details: dict[str, object] = {"nameServers": cluster.address}
+    if cluster.kept_as:
+        details["keptAs"] = cluster.kept_as
+    texts = {"accessKey": cluster.access_key, "socks": cluster.socks, "socksUser": cluster.socks_user, "ssh": cluster.ssh,
+             "sshUser": cluster.ssh_user, "sshKey": cluster.ssh_key, "sshKnownHosts": cluster.ssh_known_hosts}  # fmt: skip
+    texts |= {part: secrets.get(owner, "") for part, owner in secret_owners(cluster).items()}
+    if cluster.tls:
+        texts |= {"authority": cluster.authority, "certificate": cluster.certificate, "key": cluster.key}
+        details |= {"tls": True, "verify": cluster.verify}
+    details |= {name: text for name, text in texts.items() if text}
+    if cluster.read_only:
+        details["readOnly"] = True
+    if cluster.addresses:
+        details["addresses"] = dict(cluster.addresses)
+    return json.dumps(details)
+
+
+def remembered(addresses: Sequence[str], current: str) -> list[str]:
+    """Addresses to keep: the current one in front of the others, each once, at most `STORES_MAX` stores.
+
+    A changed connection takes the place of the one before. Connections, which have details of their own, give way to no store;
+    at most `CONNECTIONS_MAX` are kept.
+    """
+    newest: dict[str, str] = {}
+    for text in (current, *filter(None, addresses)):
+        newest.setdefault(kept_cluster(text).place if text.startswith(_SCHEME) else text, text)
+    room = {True: CONNECTIONS_MAX, False: STORES_MAX}
+    kept = []
+    for text in newest.values():
+        is_connection = text.startswith(_SCHEME)
+        if room[is_connection]:
+            room[is_connection] -= 1
+            kept.append(text)
+    return kept

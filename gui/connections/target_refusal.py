@@ -1,0 +1,70 @@
+"""Why nothing may be sent to a cluster: marks of the connections that the window keeps, for the command line."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from PySide6.QtCore import QSettings
+
+from gui.connections.cluster import Cluster
+from gui.connections.saved_connections import saved_connections
+
+
+def target_refusal(settings_file: Path, name_servers: str, *, confirmed: str | None = None) -> str:
+    """Why a target is refused, in English; empty where it may be changed.
+
+    Args:
+        settings_file: Of the window; there may be none.
+        name_servers: Of the target.
+        confirmed: Name of the production connection that may be changed all the same; None where none may be.
+    """
+    kept = saved_connections(QSettings(str(settings_file), QSettings.Format.IniFormat)) if settings_file.exists() else []
+    marked = [cluster for cluster in kept if cluster.read_only or cluster.production]
+    wanted = set(_hosts(name_servers)) if marked else set()
+    for cluster in marked:
+        if wanted.isdisjoint(_hosts_of(cluster)):
+            continue
+        if cluster.read_only or confirmed is None:
+            marks = [mark for mark, on in (("read-only", cluster.read_only), ("production", cluster.production)) if on]
+            return (
+                f"the window keeps it as the {' '.join(marks)} connection “{cluster.name}”. "
+                "Take the mark off there (Change this connection…) if it may be changed"
+            )
+        if confirmed not in (cluster.title, cluster.address):
+            return (
+                f"the window keeps it as the production connection “{cluster.name}”: "
+                f"confirm that it is meant with --production '{cluster.name}'"
+            )
+    return ""
+
+
+def _hosts_of(cluster: Cluster) -> set[tuple[str, str]]:
+    """Where a connection leads; what is loopback behind a proxy or a tunnel is another machine."""
+    found = set(_hosts(cluster.address))
+    return {pair for pair in found if not _is_loopback(pair[0])} if cluster.socks or cluster.ssh else found
+
+
+def _hosts(name_servers: str) -> Iterator[tuple[str, str]]:
+    """Name and IP addresses of each name server, each with its port."""
+    for address in name_servers.split(";"):
+        name, _colon, port = address.strip().rpartition(":")
+        host = name.strip("[]").lower()
+        if not host:
+            continue
+        yield host, port
+        try:
+            infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            continue  # whoever connects there is told
+        for info in infos:
+            yield str(info[4][0]), port
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,301 @@
+"""The gallery: every page on live demo data, without a display, saved as pictures in each theme and language.
+
+Nothing in it is made up: a worker with a store of its own serves on free ports, and the demo plays against it. Pages are shown
+before anything is stored (``empty-…``), while the demo plays, with what lies over them (`gui.gallery.overlays`), with
+answers that do not come (``loading-…``) or come as errors (``failed-…``), and after the broker was killed (``lost-…``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QPixmap
+from PySide6.QtWidgets import QWidget
+
+from broker_core.api import MessagePage
+from gui.app.console import Console, make_application
+from gui.event_loop.garbage import GarbageTurns
+from gui.gallery.overlays import Open, Overlays, picture_of
+from gui.gallery.sources import failing, silent
+from gui.gallery.stage import WINDOW_SIZE, Look, pause, wait, window_options, write_screen
+from gui.processes.child_process import ChildProcess
+from gui.processes.demo import DemoPace
+from gui.theme.manager import ThemeMode
+from gui.views.consumers.view import TABS as GROUP_TABS
+from gui.views.page import PageArguments, PageContext
+from gui.views.registry import PAGES
+from gui.views.settings.view import SECTIONS
+from gui.views.topics.topic_view import TABS as TOPIC_TABS
+from gui.words.text import LANGUAGES
+from monitoring.sources.base import SourceStatus
+from spark_reports.catalog import reports
+
+START_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 20.0
+REPORT_TIMEOUT_S = 240.0
+ANSWER_TIMEOUT_S = 10.0
+ATTACHED_TIMEOUT_S = 300.0
+DEMO_SECONDS = 45.0
+"""How long the demo plays before the pictures: enough for a backlog and for lines with a shape."""
+PAGE_SETTLE_S = 2.5
+"""What a page gets to ask for its data and to paint it: two turns of the live cadence."""
+LOOK_TIMEOUT_S = 20.0
+LOOK_SETTLE_S = 0.3
+"""What a page gets to be painted in another theme or language."""
+PAGE_SIZE = (1_232, 795)
+"""Of a page in a window of `WINDOW_SIZE`."""
+TOPIC, GROUP = "orders", "payment-settle"
+TRANSACTION_TOPIC = "pay-result"
+"""Of the demo: written by transactions."""
+FAILING_GROUP, FAILING_TOPIC = "stock-worker", "inventory-reserve"
+GIVEN_BACK_LEVELS = (-1,) * 9 + (5, 6, 6, 7, 8, 9, 9, 10)
+"""Of messages given back as a consumer does that fails: -1 makes it a dead letter, others wait 1 to 6 min."""
+PARTS = (
+    ("dead_letters", "retries"),
+    *(("dead_letters", step) for step in ("edit", "resend", "verify", "close")),
+    ("delay", "timers"),
+    ("transactions", "rolled back"),
+    ("transactions", "given up"),
+    ("transactions", "atomic"),
+    *(("settings", key) for key in SECTIONS if key != "connections"),
+    ("reports", "result"),
+)
+"""Parts of pages that get a picture of their own."""
+REPORTS_WITH_FIELDS = ("delay", "sql")
+"""Reports that ask for more than a range."""
+REPORTS_RUN = 2
+PLACES: dict[str, PageArguments] = {"topic": {"topic": TOPIC}, "consumers": {"group": GROUP}, "message": {"physical_offset": 0}}
+"""Where pages are opened that show one thing."""
+NO_PLACE: PageArguments = {}
+WITHOUT_A_BROKER = ("welcome", "reports", "settings")
+"""Pages that ask the broker nothing, so no answer can be missing."""
+
+
+def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = "") -> int:
+    """Save pictures as ``<theme>-<language>/<page>.png`` in ``out``; returns an exit code.
+
+    Args:
+        out: Folder of the pictures.
+        theme: ``light`` or ``dark``; empty: both.
+        language: One of `LANGUAGES`; empty: all.
+        name_servers: Of a cluster that runs already: its pages are shown as ``attached-…`` and nothing else; empty: no such.
+    """
+    themes = [theme] if theme else [ThemeMode.LIGHT.value, ThemeMode.DARK.value]
+    looks = [Look(one, other) for one in themes for other in ([language] if language else LANGUAGES)]
+    with tempfile.TemporaryDirectory(prefix="orbit-gallery-") as folder:
+        os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={write_screen(Path(folder))}")
+        application = make_application()
+        console = Console(application, window_options(Path(folder), looks[0], name_servers))
+        with GarbageTurns():
+            try:
+                gallery = _Gallery(console, out, looks)
+                return gallery.take_attached() if name_servers else gallery.take()
+            finally:
+                console.window.close()
+                wait(lambda: not console.children_processes.any_running, END_TIMEOUT_S)
+
+
+class _Gallery:
+    """Walks through the pages and saves them in every look."""
+
+    def __init__(self, console: Console, out: Path, looks: Sequence[Look]) -> None:
+        self._console = console
+        self._window = console.window
+        self._out = out
+        self._looks = looks
+        self._overlays = Overlays(console.window, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
+        for look in looks:
+            (out / look.name).mkdir(parents=True, exist_ok=True)
+
+    def take(self) -> int:
+        """Take all pictures; returns an exit code."""
+        if not self._is_ready():
+            return 1
+        source, demo = self._console.worker.source, self._console.demo
+        assert source.ready is not None
+        self._page("welcome")
+        for entry in PAGES[1:]:
+            self._page(entry.page_id, prefix="empty-")
+        demo.start(source.ready.name_server, DemoPace.NORMAL)
+        wait(lambda: not demo.is_running, DEMO_SECONDS)
+        if not demo.is_running:
+            sys.stderr.write("orbit: the demo ended early; the pictures show an idle broker\n")
+        self._reports(source.ready.store_directory)
+        for entry in PAGES:
+            if entry.page_id not in ("welcome", "topic", "message"):
+                self._page(entry.page_id)
+        for page_id, show in PARTS:
+            self._page(page_id, show=show)
+        self._details()
+        self._overlays.take_all()
+        self._attached(source.ready.name_server)
+        self._stand_ins()
+        self._lost()
+        return 1 if self._console.errors.count else 0
+
+    def take_attached(self) -> int:
+        """Take the pictures of a cluster that runs elsewhere; returns an exit code."""
+        if not self._is_ready():
+            return 1
+        for entry in PAGES:
+            if entry.page_id not in ("welcome", "message"):
+                self._page(entry.page_id, prefix="attached-", place=PLACES.get(entry.page_id, NO_PLACE))
+        return 1 if self._console.errors.count else 0
+
+    def _is_ready(self) -> bool:
+        """Show the window, and wait for the first figures."""
+        self._window.resize(*WINDOW_SIZE)
+        self._window.show()
+        self._console.begin()
+        source = self._console.worker.source
+        settled = (SourceStatus.READY, SourceStatus.LOST)
+        if wait(lambda: source.status in settled and source.state is not None, START_TIMEOUT_S):
+            return True
+        reason = source.reason.message if source.reason else f"the broker was not ready after {START_TIMEOUT_S:.0f} s"
+        sys.stderr.write(f"orbit: no pictures were taken: {reason}\n")
+        return False
+
+    # ---- pages of the window ---------------------------------------------------------------------------------------------
+
+    def _details(self) -> None:
+        """Topic and group in each of their tabs, a report's own fields, and the life line of a message of a transaction."""
+        for tab in TOPIC_TABS:
+            self._page("topic", tab=tab, place={"topic": TOPIC})
+        for tab in GROUP_TABS:
+            self._page("consumers", tab=tab, place={"group": GROUP})
+        for report in REPORTS_WITH_FIELDS:
+            self._page("reports", name=f"reports-{report}", place={"report": report})
+        page = self._newest(TRANSACTION_TOPIC, 1)
+        if page:
+            self._page("message", place={"physical_offset": page[0]})
+
+    def _attached(self, name_servers: str) -> None:
+        """The pages of this broker as those of a cluster that runs elsewhere: a window is a process, so this is another one."""
+        child = ChildProcess(self._window)
+        child.line_read.connect(lambda line: sys.stdout.write(f"{line}\n"))
+        child.error_read.connect(lambda line: sys.stderr.write(f"{line}\n"))
+        for look in self._looks:
+            words = ["gallery", "--ns", name_servers, "--out", str(self._out), "--theme", look.theme, "--lang", look.language]
+            child.start(words)
+            if not wait(lambda: not child.is_running, ATTACHED_TIMEOUT_S):
+                child.cancel()
+                wait(lambda: not child.is_running, END_TIMEOUT_S)
+
+    def _lost(self) -> None:
+        """What a page says when the broker is gone."""
+        self._window.navigate("overview")
+        self._console.worker.abort()
+        wait(lambda: self._console.worker.source.status is SourceStatus.LOST, END_TIMEOUT_S)
+        for page_id in ("overview", "welcome", "settings"):
+            self._page(page_id, prefix="lost-")
+
+    def _page(
+        self, page_id: str, *, name: str = "", prefix: str = "", show: str = "", tab: str = "", place: PageArguments = NO_PLACE
+    ) -> None:
+        arguments = {key: value for key, value in (("show", show), ("tab", tab)) if value}
+        self._window.navigate(page_id, **arguments, **place)
+        pause(PAGE_SETTLE_S)
+        self._save(self._window, name or prefix + "-".join([page_id, *show.split(), *tab.split()]))
+
+    def _over(self, name: str, open_it: Open) -> None:
+        for look in self._looks:
+            self._show_in(look)
+            widget = open_it()
+            if widget is None:
+                sys.stderr.write(f"orbit: there is nothing to show {name} for\n")
+                return
+            pause(PAGE_SETTLE_S / 2)
+            self._write(picture_of(widget, self._window), look, name)
+            # A palette stays for the next time; the others go when they are closed.
+            widget.close() if widget.isWindow() else widget.hide()
+
+    # ---- what happens beside the demo ------------------------------------------------------------------------------------
+
+    def _newest(self, topic: str, count: int) -> list[int]:
+        """Physical offsets of the newest messages of a topic."""
+        found: list[object] = []
+        self._console.worker.source.browse_queue(topic, -1, 0, count).then(found.append, found.append)
+        wait(lambda: bool(found), ANSWER_TIMEOUT_S)
+        page = found[0] if found else None
+        return list(page.physical_offset) if isinstance(page, MessagePage) else []
+
+    def _reports(self, store_directory: str) -> None:
+        """A report over what is no store, which fails; others over the store, while they run and until they ended."""
+        runner, none = self._console.reports, Path(store_directory).with_name("no-store")
+        none.mkdir()
+        runner.start(runner.order(reports()[0], (str(none),)))
+        self._wait_for_reports()
+        self._page("reports", name="reports-failed")
+        self._overlays.notices()
+        self._window.toasts.close_all()
+        for spec in reports()[:REPORTS_RUN]:
+            runner.submit(runner.order(spec, (store_directory,)))
+        self._page("reports", name="reports-running")
+        self._overlays.tasks()
+        for order in runner.waiting:
+            runner.withdraw(order)
+        self._wait_for_reports()
+        if runner.run is not None and runner.run.error:
+            sys.stderr.write(f"orbit: the report was not made: {runner.run.error}\n")
+
+    def _wait_for_reports(self) -> None:
+        runner = self._console.reports
+        if not wait(lambda: not runner.is_running, REPORT_TIMEOUT_S):
+            runner.cancel()
+            wait(lambda: not runner.is_running, END_TIMEOUT_S)
+
+    # ---- pages over a source that does not answer ------------------------------------------------------------------------
+
+    def _stand_ins(self) -> None:
+        """Every page as it is while nothing is answered, and when everything is answered by an error."""
+        page = self._window.area.current
+        assert page is not None
+        source = page.context.source
+        for prefix, other in (("loading-", silent(source)), ("failed-", failing(source))):
+            for entry in PAGES:
+                if entry.page_id not in WITHOUT_A_BROKER:
+                    self._stand_in(prefix + entry.page_id, entry.page_id, replace(page.context, source=other))
+
+    def _stand_in(self, name: str, page_id: str, context: PageContext) -> None:
+        page = next(entry for entry in PAGES if entry.page_id == page_id).load()(context)
+        self._console.theme.dress(page)
+        page.resize(*PAGE_SIZE)
+        page.show()
+        page.status_changed(context.source.status)
+        page.open(PLACES.get(page_id, NO_PLACE))
+        state = context.source.state
+        if state is not None:
+            page.state_changed(state)
+        page.refresh()
+        pause(LOOK_SETTLE_S)
+        self._save(page, name)
+        page.close()
+        page.deleteLater()
+
+    # ---- saving ----------------------------------------------------------------------------------------------------------
+
+    def _save(self, widget: QWidget, name: str) -> None:
+        for look in self._looks:
+            self._show_in(look)
+            # Texts that were written last have not been given their room yet.
+            QCoreApplication.sendPostedEvents()
+            self._write(widget.grab(), look, name)
+        # The next picture begins with the look of this one: nothing is to be restyled for it.
+        self._looks = self._looks[::-1]
+
+    def _show_in(self, look: Look) -> None:
+        self._console.theme.set_mode(ThemeMode(look.theme))
+        self._console.language.use(look.language)
+        wait(lambda: self._console.theme.is_applied, LOOK_TIMEOUT_S)
+        pause(LOOK_SETTLE_S)
+
+    def _write(self, picture: QPixmap, look: Look, name: str) -> None:
+        path = self._out / look.name / f"{name}.png"
+        picture.save(str(path))
+        sys.stdout.write(f"{path}\n")

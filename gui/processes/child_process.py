@@ -1,0 +1,207 @@
+"""A child of the window that reports by lines: demo traffic, a report. Started, read and cancelled without waiting."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from gui.processes.program import program
+
+CANCEL_GRACE_MS = 4_000
+LINE_CHARACTERS_MAX = 64 * 1024
+ERROR_LINES_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """How a child ended."""
+
+    exit_code: int
+    """Exit code, or the number of the signal when ``crashed``; -1 when it could not be started."""
+    crashed: bool
+    cancelled: bool
+    error_lines: tuple[str, ...]
+    """The last lines that it wrote to its standard error."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to its end with success."""
+        return self.exit_code == 0 and not self.crashed and not self.cancelled
+
+    @property
+    def error_text(self) -> str:
+        """What to tell a person: the last line of its errors, without the program's name, or the exit code."""
+        if self.error_lines:
+            return self.error_lines[-1].removeprefix("orbit: ")
+        return f"the process was killed by signal {self.exit_code}" if self.crashed else f"exit code {self.exit_code}"
+
+
+class ChildProcess(QObject):
+    """Runs ``main.py`` with some arguments. One run at a time; GUI thread only.
+
+    Pass ``--parent-pipe`` among the arguments: the child then ends when its input ends, so also when the window is killed.
+
+    Signals:
+        line_read: One line (str) of its standard output, without the line end.
+        error_read: The same of its standard error.
+        ended: The process is gone (`ChildEnd`).
+    """
+
+    line_read = Signal(str)
+    error_read = Signal(str)
+    ended = Signal(object)
+
+    def __init__(self, parent: QObject | None = None, *, grace_ms: int = CANCEL_GRACE_MS) -> None:
+        """Create without a child.
+
+        Args:
+            parent: Qt's owner.
+            grace_ms: Time a cancelled child has to end by itself before its process group is killed, in ms.
+        """
+        super().__init__(parent)
+        self._process: QProcess | None = None
+        self._pid = 0
+        self._cancelled = False
+        self._output = _Lines()
+        self._errors = _Lines()
+        self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
+        self._kill_timer = QTimer(self)
+        self._kill_timer.setSingleShot(True)
+        self._kill_timer.setInterval(grace_ms)
+        self._kill_timer.timeout.connect(self._kill)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a child runs."""
+        return self._process is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, which is also the id of its process group."""
+        return self._pid or None
+
+    def start(self, arguments: Sequence[str], first_line: str = "") -> None:
+        """Start the child. Only when none runs.
+
+        Args:
+            arguments: Behind ``main.py``.
+            first_line: Told to its input at once, as what no other user of the machine may read; empty: nothing.
+        """
+        assert self._process is None
+        self._cancelled = False
+        self._output, self._errors = _Lines(), _Lines()
+        self._error_lines.clear()
+        process = QProcess(self)
+        program(process, arguments)
+        process.started.connect(self._remember_pid)
+        process.readyReadStandardOutput.connect(self._read_output)
+        process.readyReadStandardError.connect(self._read_errors)
+        process.errorOccurred.connect(self._failed)
+        process.finished.connect(self._finished)
+        self._process = process
+        process.start()
+        if first_line and process.isOpen():
+            self.tell(first_line)
+
+    def cancel(self) -> None:
+        """Ask the child to end (SIGTERM to its group); after a grace the whole group is killed. `ended` says when."""
+        if self._process is None or self._cancelled:
+            return
+        self._cancelled = True
+        self._kill_timer.start()
+        if sys.platform == "win32":
+            self._process.closeWriteChannel()
+        elif not self._signal_group(signal.SIGTERM):
+            self._process.terminate()
+
+    def tell(self, line: str) -> None:
+        """Write a line to the input of the child, if it runs."""
+        if self._process is not None:
+            self._process.write(f"{line}\n".encode())
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._signal_group_kill()
+            self._process.kill()
+
+    def _remember_pid(self) -> None:
+        if self._process is not None:
+            self._pid = self._process.processId()
+
+    def _signal_group(self, number: int) -> bool:
+        """Signal the child and its children; False when there is nobody to signal."""
+        if sys.platform == "win32" or not self._pid:
+            return False
+        try:
+            os.killpg(self._pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _signal_group_kill(self) -> None:
+        if sys.platform != "win32":
+            self._signal_group(signal.SIGKILL)
+
+    def _read_output(self) -> None:
+        if self._process is not None:
+            for line in self._output.feed(bytes(self._process.readAllStandardOutput().data())):
+                self.line_read.emit(line)
+
+    def _read_errors(self) -> None:
+        if self._process is not None:
+            self._take_errors(self._errors.feed(bytes(self._process.readAllStandardError().data())))
+
+    def _take_errors(self, lines: list[str]) -> None:
+        self._error_lines.extend(lines)
+        for line in lines:
+            self.error_read.emit(line)
+
+    def _failed(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart and self._process is not None:
+            self._error_lines.append(self._process.errorString())
+            self._end(-1, crashed=False)
+
+    def _finished(self, exit_code: int, status: QProcess.ExitStatus) -> None:
+        self._read_output()
+        self._read_errors()
+        self._take_errors(self._errors.rest())
+        for line in self._output.rest():
+            self.line_read.emit(line)
+        if self._cancelled:
+            # What the child had started and left behind; its group outlives it while it has members.
+            self._signal_group_kill()
+        self._end(exit_code, crashed=status == QProcess.ExitStatus.CrashExit)
+
+    def _end(self, exit_code: int, *, crashed: bool) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        self._kill_timer.stop()
+        self._pid = 0
+        self.ended.emit(
+            ChildEnd(exit_code=exit_code, crashed=crashed, cancelled=self._cancelled, error_lines=tuple(self._error_lines))
+        )
+
+
+class _Lines:
+    """Cuts bytes into lines of text; a line without end is cut at its largest size."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[str]:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LINE_CHARACTERS_MAX:
+            whole.append(self._rest)
+            self._rest = b""
+        return [line[:LINE_CHARACTERS_MAX].decode("utf-8", "replace").rstrip("\r") for line in whole]
+
+    def rest(self) -> list[str]:
+        rest, self._rest = self._rest, b""
+        return [rest.decode("utf-8", "replace")] if rest else []

@@ -1,0 +1,79 @@
+"""What the Settings page keeps of the embedded broker, and how it meets the command line.
+
+What the command line gives other than the default comes before what is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import platformdirs
+from PySide6.QtCore import QSettings
+
+from gui.processes.worker_options import WorkerOptions
+
+STORE_KEY, NAME_SERVER_KEY, BROKER_KEY, HISTORY_KEY = "broker/store", "broker/ns_port", "broker/port", "broker/history_mib"
+PORT_MAX = 65_535
+HISTORY_MIB_MIN, HISTORY_MIB_MAX = 16, 65_536
+_DEFAULT = WorkerOptions(Path())
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBroker:
+    """What is kept; None where nothing is."""
+
+    store: Path | None = None
+    name_server_port: int | None = None
+    broker_port: int | None = None
+    history_mib: int | None = None
+
+
+def default_store() -> Path:
+    """The folder of messages where nobody names one."""
+    return platformdirs.user_data_path("orbit", appauthor=False) / "store"
+
+
+def read_saved(settings: QSettings) -> SavedBroker:
+    """What is kept; what cannot be used is left out."""
+    store = str(settings.value(STORE_KEY, ""))
+    return SavedBroker(
+        Path(store) if store and Path(store).is_absolute() else None,
+        _number(settings, NAME_SERVER_KEY, 0, PORT_MAX),
+        _number(settings, BROKER_KEY, 0, PORT_MAX),
+        _number(settings, HISTORY_KEY, HISTORY_MIB_MIN, HISTORY_MIB_MAX),
+    )
+
+
+def write_saved(settings: QSettings, saved: SavedBroker) -> None:
+    """Keep this from now on."""
+    values = {
+        STORE_KEY: None if saved.store is None else str(saved.store),
+        NAME_SERVER_KEY: saved.name_server_port,
+        BROKER_KEY: saved.broker_port,
+        HISTORY_KEY: saved.history_mib,
+    }
+    for key, value in values.items():
+        if value is None:
+            settings.remove(key)
+        else:
+            settings.setValue(key, value)
+
+
+def with_saved(options: WorkerOptions, saved: SavedBroker) -> WorkerOptions:
+    """What the worker is started with."""
+    made = options
+    if saved.store is not None and options.store == default_store():
+        made = replace(made, store=saved.store)
+    if saved.name_server_port is not None and options.name_server_port == _DEFAULT.name_server_port:
+        made = replace(made, name_server_port=saved.name_server_port)
+    if saved.broker_port is not None and options.broker_port == _DEFAULT.broker_port:
+        made = replace(made, broker_port=saved.broker_port)
+    if saved.history_mib is not None and not options.history_mib:
+        made = replace(made, history_mib=saved.history_mib)
+    return made
+
+
+def _number(settings: QSettings, key: str, low: int, high: int) -> int | None:
+    text = str(settings.value(key, ""))
+    return int(text) if text.isascii() and text.isdecimal() and low <= int(text) <= high else None

@@ -1,0 +1,49 @@
+"""What the window starts its worker with. Knows no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What the worker is started with."""
+
+    store: Path
+    name_server_port: int = 9876
+    broker_port: int = 10911
+    bind: str = "127.0.0.1"
+    flush: str = "async"
+    any_port: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """RocketMQ key → text."""
+    read_only: bool = False
+    """Whether the window may only look."""
+    files_only: bool = False
+    """Whether no broker is started: the store is read, and not changed."""
+    history_mib: int = 0
+    """What the history of figures may take on the disk; 0: as usual."""
+    connect: str = ""
+    """Name servers of a cluster to attach to instead of running a broker; its history has a folder of its own."""
+    kept_under: str = ""
+    """Under which what belongs to that cluster is kept: see `gui.connections.cluster.Cluster`."""
+    connect_details: str = field(default="", repr=False)
+    """Keys, TLS and address map of that cluster, a line of JSON that is written to the worker's input; empty: none."""
+
+    def arguments(self) -> list[str]:
+        """The command line of the worker, behind ``main.py``."""
+        if self.connect:
+            details = ["--connect-details"] if self.connect_details else []
+            return ["worker", "--connect", self.connect, *details, *self._flags()]
+        ports = ["--ns-port", str(self.name_server_port), "--port", str(self.broker_port), "--bind", self.bind]
+        settings = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
+        any_port = ["--any-port"] if self.any_port else []
+        return ["worker", "--store", str(self.store), *ports, "--flush", self.flush, *any_port, *self._flags(), *settings]
+
+    def _flags(self) -> list[str]:
+        read_only = ["--read-only"] if self.read_only else []
+        files_only = ["--files-only"] if self.files_only else []
+        history = ["--history-mib", str(self.history_mib)] if self.history_mib else []
+        return [*read_only, *files_only, *history]

@@ -1,0 +1,182 @@
+"""The worker process as the window sees it: started, fed and ended through `QProcess`, never waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections import deque
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from broker_core.api import OrbitError, WorkerLostError
+from gui.processes.program import program
+from gui.processes.worker_options import WorkerOptions
+from monitoring.sources.base import EMBEDDED_NAME
+from monitoring.sources.embedded import EmbeddedSource
+
+__all__ = ["WorkerOptions", "WorkerProcess"]
+
+READ_SLICE_BYTES = 512 * 1024
+"""What is read of the worker in one turn of the GUI thread; the rest waits for the next turn, after input and painting."""
+STOP_TIMEOUT_MS = 12_000
+"""After it a worker that was asked to stop is killed; the worker gives itself 10 s."""
+ERROR_LINES_MAX = 20
+ERROR_LINE_CHARACTERS_MAX = 500
+
+
+class WorkerProcess(QObject):
+    """Runs the worker and feeds an `EmbeddedSource` with what it says. GUI thread only; no call waits.
+
+    Args:
+        options: What to start the worker with.
+        parent: Qt parent.
+
+    Signals:
+        started: The process runs; the broker is not ready yet (see the source's status).
+        lost: The process ended by itself or did not start, with the reason (`OrbitError`).
+        stopped: The process has ended because `stop` or `restart` asked for it, or there was none to stop.
+    """
+
+    started = Signal()
+    lost = Signal(object)
+    stopped = Signal()
+
+    def __init__(self, options: WorkerOptions, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.options = options
+        self.source = EmbeddedSource(
+            self,
+            name=options.connect or EMBEDDED_NAME,
+            connect_details=options.connect_details,
+            kept_under=options.kept_under or options.connect,
+        )
+        self._process: QProcess | None = None
+        self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
+        self._stopping = False
+        self._restarting = False
+        self._kill_timer = QTimer(self)
+        self._kill_timer.setSingleShot(True)
+        self._kill_timer.setInterval(STOP_TIMEOUT_MS)
+        self._kill_timer.timeout.connect(self.abort)
+        self._rest_timer = QTimer(self)
+        """What is left to read is read a turn later."""
+        self._rest_timer.setSingleShot(True)
+        self._rest_timer.setInterval(0)
+        self._rest_timer.timeout.connect(self._read_output)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process, ready or not."""
+        return self._process is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the worker, once it runs."""
+        return (self._process.processId() or None) if self._process else None
+
+    def start(self) -> None:
+        """Start the worker; without effect when there is one."""
+        if self._process is not None:
+            return
+        self._stopping = self._restarting = False
+        self._error_lines.clear()
+        process = QProcess(self)
+        program(process, self.options.arguments())
+        process.started.connect(self.started)
+        process.readyReadStandardOutput.connect(self._read_output)
+        process.readyReadStandardError.connect(self._read_errors)
+        process.errorOccurred.connect(self._failed)
+        process.finished.connect(self._finished)
+        self._process = process
+        self.source.worker_starting()
+        process.start()
+        if self.options.connect_details and process.isOpen():
+            # Before anything of the channel, and not on the command line, which others can read.
+            process.write(f"{self.options.connect_details}\n".encode())
+
+    def stop(self) -> None:
+        """Ask the worker to stop cleanly: its input ends. `stopped` says when it is gone, after 12 s at the latest."""
+        self._restarting = False
+        if self._process is None:
+            self.stopped.emit()
+        elif not self._stopping:
+            self._stopping = True
+            self._process.closeWriteChannel()
+            self._kill_timer.start()
+
+    def restart(self) -> None:
+        """Stop the worker where there is one, then start it."""
+        if self._process is None:
+            self.start()
+            return
+        self.stop()
+        self._restarting = True
+
+    def send(self, data: bytes) -> None:
+        """Pass bytes to the worker; without effect when there is none or it is about to stop."""
+        if self._process is not None and data and not self._stopping:
+            self._process.write(data)
+
+    def abort(self) -> None:
+        """Kill the worker at once."""
+        if self._process is not None:
+            self._process.kill()
+
+    def _read_output(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        process.setReadChannel(QProcess.ProcessChannel.StandardOutput)
+        data = process.read(READ_SLICE_BYTES).data()
+        if data:
+            self.source.received(bytes(data))
+        if process.bytesAvailable():
+            self._rest_timer.start()
+
+    def _read_errors(self) -> None:
+        if self._process is not None:
+            text = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
+            self._error_lines.extend(line[:ERROR_LINE_CHARACTERS_MAX] for line in text.splitlines() if line.strip())
+
+    def _failed(self, error: QProcess.ProcessError) -> None:
+        # All other errors are followed by `finished`.
+        if error == QProcess.ProcessError.FailedToStart and self._process is not None:
+            text = self._process.errorString()
+            self._ended(WorkerLostError(f"the broker process could not be started: {text}"))
+
+    def _finished(self, exit_code: int, status: QProcess.ExitStatus) -> None:
+        self._read_errors()
+        while self._process is not None and self._process.bytesAvailable():
+            self._read_output()
+        self._ended(None if self._stopping else self._reason(exit_code, status))
+
+    def _reason(self, exit_code: int, status: QProcess.ExitStatus) -> WorkerLostError:
+        crashed = status == QProcess.ExitStatus.CrashExit
+        how = _signal_text(exit_code) if crashed else f"ended by itself with exit code {exit_code}"
+        last = f". Its last words: {self._error_lines[-1]}" if self._error_lines else ""
+        return WorkerLostError(
+            f"the broker process {how}{last}. Restart it: what it has acknowledged is in the store",
+            exit_code=exit_code,
+            crashed=crashed,
+            output="\n".join(self._error_lines),
+        )
+
+    def _ended(self, reason: OrbitError | None) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        self._kill_timer.stop()
+        restarting, self._restarting = self._restarting, False
+        self.source.worker_ended(reason)
+        if reason is None:
+            self.stopped.emit()
+        else:
+            self.lost.emit(self.source.reason)
+        if restarting:
+            self.start()
+
+
+def _signal_text(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return f"was killed by signal {number} ({signal.Signals(number).name})"
+    return f"crashed (code {number})"

@@ -1,0 +1,181 @@
+"""What the broker says of itself, stages, notices and events, in the language of the window.
+
+The broker speaks English. A text of a known form is translated with its names and figures kept; any other is shown as it came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gui.theme.tokens import State
+from gui.words.child_words import child_text
+from gui.words.text import KnownTexts, tr
+
+if TYPE_CHECKING:
+    from broker_core.api import Occurred
+
+_TEXTS = KnownTexts(
+    "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}",
+    "Group {subject} has {count} members now: {changes}",
+    "Group {subject} was moved back in {count} queues: {messages} messages come again",
+    "The broker started",
+    "The broker started again; it had ended unexpectedly",
+    "The broker stopped",
+    "The recording of this connection began",
+    "The recording of this connection began again; it had ended unexpectedly",
+    "The recording of this connection ended",
+    "Broker {subject} does not answer: {reason}",
+    "Broker {subject} answers again, after {seconds} s",
+    "Broker {subject} has no master now: slave {address} is read",
+    "Broker {subject} has a master again, at {address}, after {seconds} s",
+    "Broker {subject} has another master now, at {address}",
+    "The name server does not answer: {reason}",
+    "The name server answers again",
+    "no answer since {seconds} s: {reason}",
+    (
+        "no master for {seconds} s: slave {address} is read, {bytes} bytes behind what the master told last, "
+        "and takes no messages or changes"
+    ),
+    "no master for {seconds} s: slave {address} is read, nobody knows how far behind, and takes no messages or changes",
+    "no master for {seconds} s: {reason}",
+    "unknown to the name server for {seconds} s: clients do not find it until it registers there again",
+    "unknown to the name server for {seconds} s: {reason}",
+    "for {seconds} s: {reason}",
+    "{reason} (and {count} more)",
+    "topics and groups: {reason}",
+    "producers: {reason}",
+    "its figures: {reason}",
+    "consumer offsets: {reason}",
+    "delay levels: {reason}",
+    "timers: {reason}",
+    "topic {topic}: {reason}",
+    "members of group {group}: {reason}",
+    "the next message of group {group} in {topic}: {reason}",
+    "broker {broker} did not answer within {count} ms; it is asked again until it does",
+    "the name server {address} did not answer within {count} ms: is it the right address?",
+    "{address} is no name server but perhaps a broker: give the name server's address, usually with port 9876",
+    "Not all brokers answered, and what they hold is missing here. {reasons}",
+    ("broker {broker} is slow: not all that it was asked for came within {count} ms; this page ends before offset {offset}"),
+    "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",
+    "broker {broker} ({version}) knows no POP: it needs 5.0 or later",
+    "broker {broker} ({version}) would reset the whole topic: one queue alone needs 5.0 or later",
+    "timers are off at broker {broker}: timerWheelEnable is false",
+    "POP needs the timers of broker {broker}: timerWheelEnable is false",
+    "broker {broker} takes no SQL filters: enablePropertyFilter is off",
+    "broker {broker} has no atomic transactions: only Orbit's own broker can have them",
+    "broker {broker} has no topic {topic}: traceTopicEnable is off",
+    "access control of broker {broker} is off: it lets everybody in",
+    "more brokers: {count}",
+    "messages are sent in transactions through the embedded broker alone",
+    "brokers end a transaction for its producer, and the console does not act as one",
+    "brokers check at times of their own, and the protocol has no request for it",
+    "the protocol cannot change a message that waits",
+    "the protocol has no request that ends a connection",
+    (
+        "Brokers tell of clients in groups only. Connections without a group, those of the name server, and how much goes "
+        "through a connection are known inside a broker only."
+    ),
+    "not available on an attached cluster: {what}; {why}",
+    (
+        "how a transaction ended is known inside a broker only: an op record says that it was decided, not which way. "
+        "Search for its key: a committed message is in its topic"
+    ),
+    "changes of waiting messages",
+    "checks by hand",
+    "the end of a connection",
+    "the end of a transaction",
+    "when timers are due",
+    "atomic transactions",
+    "the list of timers",
+    "sizes",
+    "the store from inside",
+    "past transactions",
+    "it is known inside a broker only, and the protocol has no request for it",
+    "only Orbit's own broker has them",
+    "the protocol tells no sizes of topics, only those of the whole disk",
+    "how they ended is put together from whole queues of the brokers, too much to pull for a page",
+    "Connecting to {address}",
+    "Not connected, tried again until it works: {reason}",
+    "No history is kept here: another Orbit process records this connection already",
+    "Another Orbit process records this connection: its history is shown, up to its last minute",
+    "The process that recorded this connection has ended: its history and its alert rules go on here",
+    "Topic {subject} was created",
+    "Topic {subject} was deleted",
+    (
+        "the disk of {path} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); {free} GB are free. "
+        "Free some room; messages are taken again within seconds"
+    ),
+    (
+        "the commit log in {path} cannot grow: {reason}. Free some room on the disk; "
+        "messages are taken again as soon as there is some"
+    ),
+    (
+        "the broker process was killed by signal {number}. Its last words: {words}. "
+        "Restart it: what it has acknowledged is in the store"
+    ),
+    "the broker process was killed by signal {number}. Restart it: what it has acknowledged is in the store",
+    (
+        "the broker process ended by itself with exit code {code}. Its last words: {words}. "
+        "Restart it: what it has acknowledged is in the store"
+    ),
+    "the broker process ended by itself with exit code {code}. Restart it: what it has acknowledged is in the store",
+    "the broker of this store still runs or did not end in good order: what is stored from now on is not shown; open it again",
+    "a link begins with {scheme}://",
+    "the link has {count} characters; {most} are the most",
+    "the link cannot be read: {reason}",
+    "a link to a {subject} names one: {form}",
+    "a link to a page is {page}, to a topic {topic}",
+    "a link to a message is {one} or {other}",
+    "there is no page “{page}”",
+    "it is about the cluster at {address}, to which there is no connection: connect to it first",
+    "the consume queues in {path} cannot grow: {reason}. Free some room on the disk; messages are taken again within seconds",
+)
+_EVENT_STATES = {
+    "writes_refused": State.WARNING,
+    "writes_accepted": State.HEALTHY,
+    "broker_lost": State.WARNING,
+    "broker_back": State.HEALTHY,
+    "master_lost": State.WARNING,
+    "master_back": State.HEALTHY,
+    "name_server_lost": State.WARNING,
+    "name_server_back": State.HEALTHY,
+    "recording_taken_over": State.HEALTHY,
+}
+"""Events by kind that ask for a look at once; every other one can wait under the bell."""
+
+
+def broker_text(text: str) -> str:
+    """A stage, notice or event text, or the reason of an error, in the language of the window; of no known form as it came."""
+    named = dict.fromkeys(("reason", "what", "why"), broker_text)
+    told = _TEXTS.text(text, named={**named, "reasons": _of_each_text})
+    return child_text(text) if told == text else told
+
+
+def _of_each_text(reasons: str) -> str:
+    """Why each of several brokers did not answer: ``NAME: REASON``, with ``; `` between them, which reasons may have too."""
+    parts = [reason.partition(": ") for reason in re.split(r"; (?=[^\s:;]+: )", reasons)]
+    return "; ".join(f"{name}{colon}{broker_text(reason)}" for name, colon, reason in parts)
+
+
+def reasons_text(reasons: str) -> str:
+    """Why brokers cannot do something, several with ``; `` between them, in the language of the window."""
+    return "; ".join(map(broker_text, reasons.split("; "))) if reasons else ""
+
+
+def faults_text(faults: Mapping[str, str]) -> str:
+    """Which parts of a cluster do not answer, since when and why, in the language of the window."""
+    return "   ".join(f"{tr(part)}: {broker_text(reason)}" for part, reason in faults.items())
+
+
+def event_text(event: Occurred) -> str:
+    """What happened, in a sentence."""
+    if event.kind == "writes_refused":
+        return tr("The broker refuses messages: {text}", text=broker_text(event.text))
+    return broker_text(event.text)
+
+
+def event_state(event: Occurred) -> State:
+    """How urgent an event is; `State.INFO` asks for nothing."""
+    return _EVENT_STATES.get(event.kind, State.INFO)

@@ -1,0 +1,74 @@
+"""One window for a store: a second start hands its link over."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from gui.app.window_door import WindowDoor, reach_window, socket_path
+
+
+@pytest.fixture(autouse=True)
+def runtime_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr("gui.app.window_door.platformdirs.user_runtime_path", lambda *_names, **_options: folder / "orbit")
+    return folder / "orbit"
+
+
+@pytest.fixture
+def door(qapp, tmp_path):
+    made = WindowDoor(str(tmp_path / "store"), qapp)
+    yield made
+    made.close()
+    made.deleteLater()
+
+
+def reach(store, link) -> tuple[threading.Thread, list[bool]]:
+    """A second start, as another process would: not on the thread of the window."""
+    reached: list[bool] = []
+    thread = threading.Thread(target=lambda: reached.append(reach_window(store, link)))
+    thread.start()
+    return thread, reached
+
+
+@pytest.mark.parametrize("link", ["orbit://topic/orders", ""])
+def test_a_second_start_reaches_the_window(door, qtbot, tmp_path, link):
+    with qtbot.waitSignal(door.asked) as asked:
+        thread, reached = reach(str(tmp_path / "store"), link)
+    thread.join()
+    assert reached == [True]
+    assert asked.args == [link]
+
+
+def test_a_start_on_another_store_opens_its_own_window(door, tmp_path):
+    assert not reach_window(str(tmp_path / "other"), "")
+
+
+def test_a_closed_window_is_not_reached(door, tmp_path):
+    door.close()
+    assert not socket_path(str(tmp_path / "store")).exists()
+    assert not reach_window(str(tmp_path / "store"), "")
+
+
+def test_what_a_killed_window_left_behind_is_taken_over(qapp, qtbot, tmp_path, runtime_folder):
+    runtime_folder.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(socket_path(str(tmp_path / "store"))))
+    assert not reach_window(str(tmp_path / "store"), "")
+    door = WindowDoor(str(tmp_path / "store"), qapp)
+    with qtbot.waitSignal(door.asked):
+        thread, _ = reach(str(tmp_path / "store"), "orbit://overview")
+    thread.join()
+    door.close()
+
+
+def test_a_folder_that_others_may_write_is_not_trusted(qapp, tmp_path, runtime_folder):
+    runtime_folder.mkdir()
+    runtime_folder.chmod(0o777)
+    door = WindowDoor(str(tmp_path / "store"), qapp)
+    assert not socket_path(str(tmp_path / "store")).exists()
+    assert not reach_window(str(tmp_path / "store"), "")
+    door.close()

@@ -1,0 +1,82 @@
+"""Links are read as they were written, and never act."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gui.main_window.links import LINK_CHARACTERS_MAX, LinkError, is_link, link_to, place_of
+from gui.main_window.places import Place
+
+NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.strip("/") and not name.isspace())
+
+
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ("orbit://overview", Place("overview", {})),
+        ("orbit://delay?show=timers", Place("delay", {"show": "timers"})),
+        ("orbit://topic/orders", Place("topic", {"topic": "orders"})),
+        ("orbit://topic/%25RETRY%25billing", Place("topic", {"topic": "%RETRY%billing"})),
+        ("orbit://topics?topic=orders", Place("topics", {"topic": "orders"})),
+        ("orbit://group/4711", Place("consumers", {"group": "4711"})),
+        ("orbit://message/orders/3/4711", Place("messages", {"topic": "orders", "queue": 3, "offset": 4_711})),
+        ("orbit://message?physical_offset=77", Place("message", {"physical_offset": 77})),
+        ("orbit://messages?physical_offset=77", Place("messages", {"physical_offset": 77})),
+    ],
+)
+def test_a_link_and_its_place(link, place):
+    assert place_of(link) == place
+    assert link_to(place) == link
+
+
+def test_an_id_is_written_in_large_letters_and_spaces_around_a_link_do_not_count():
+    assert place_of("  ORBIT://message/7f000001 ") == Place("messages", {"message_id": "7F000001"})
+
+
+@given(topic=NAMES, queue=st.integers(0, 10**6), offset=st.integers(0, 10**17), group=NAMES)
+def test_what_was_copied_leads_back(topic, queue, offset, group):
+    for place in (
+        Place("topic", {"topic": topic}),
+        Place("topics", {"topic": topic}),
+        Place("consumers", {"group": group}),
+        Place("messages", {"topic": topic, "queue": queue, "offset": offset}),
+        Place("delay", {"level": queue, "show": topic}),
+    ):
+        assert place_of(link_to(place)) == place
+
+
+def test_a_link_never_acts():
+    assert place_of("orbit://reports?report=throughput&run=1") == Place("reports", {"report": "throughput"})
+    assert link_to(Place("topic", {"create": True, "topic": "a"})) == "orbit://topic/a"
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("https://topic/orders", "begins with orbit://"),
+        ("orbit://", "a link to a page"),
+        ("orbit://overview/deeper", "a link to a page"),
+        ("orbit://topic", "names one"),
+        ("orbit://topic/a/b", "names one"),
+        ("orbit://message/orders/x/1", "a link to a message"),
+        ("orbit://message/a/b", "a link to a message"),
+        ("orbit://[", "cannot be read"),
+        ("orbit://topic/" + "a" * LINK_CHARACTERS_MAX, "are the most"),
+    ],
+)
+def test_what_is_no_link_is_refused_with_its_reason(link, reason):
+    with pytest.raises(LinkError, match=reason):
+        place_of(link)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_place_or_refused(text):
+    for link in (text, f"orbit://{text}"):
+        try:
+            place = place_of(link)
+        except LinkError:
+            continue
+        assert is_link(link)
+        assert place.page_id
