@@ -17,7 +17,6 @@ from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import TimerSettings, open_timer_store
 from broker_core.engine.schedule.timer.source import StoreSource
@@ -26,6 +25,7 @@ from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 MESSAGES = 1_000_000
 ROUND = 20_000
@@ -80,7 +80,7 @@ def fill(store: MessageStore, work: TimerWork, messages: int) -> tuple[float, fl
         normal += time.process_time() - began
         began = time.process_time()
         for properties in batch:
-            put(store, WHEEL_TOPIC, properties)
+            put(store, WHEEL_TIMER_TOPIC, properties)
         while work.turn(wall_clock_ms()) == 0:
             pass
         timers += time.process_time() - began

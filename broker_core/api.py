@@ -37,6 +37,7 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.protocol import names
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
@@ -309,6 +310,7 @@ __all__ = [
     "java_string_hash",
     "marks_of",
     "may_be_stored",
+    "names",
     "parse_field",
     "parse_filter",
     "parse_object",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import Catalog, CodecError, Columns, Snapshot
-from monitoring.dead_letters import DEAD_PREFIX
+from broker_core.api import names as reserved
 from monitoring.delay import DelayFigures, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
@@ -212,7 +212,7 @@ class _Places:
         if len(self.topic_in_part) != self.topic_count:
             text = f"the worker's catalog has {self.topic_count} topics, but {len(self.topic_in_part)} marks of parts"
             raise CodecError(text)
-        self.topic_is_dead = np.array([name.startswith(DEAD_PREFIX) for name in catalog.topics], bool)
+        self.topic_is_dead = np.array([name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics], bool)
         # A worker of an older version does not tell which groups are its own.
         system = catalog.group_is_system or [False] * self.group_count
         self.group_is_system = np.array(system, bool)

@@ -12,12 +12,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, SendMessage, first_topic_of_retry, resent_properties
+from broker_core.api import (
+    ORIGIN_LINK,
+    DelayedMessages,
+    MessageDetail,
+    SendMessage,
+    first_topic_of_retry,
+    resent_properties,
+)
+from broker_core.api import names as reserved
 from monitoring.payload.listed import ListMask, MaskOf
 from monitoring.state import ClusterState
 
-DEAD_PREFIX = "%DLQ%"
-RETRY_PREFIX = "%RETRY%"
 FIRST_RETRY_LEVEL = 3
 """Delay level of a group's first retry; each further one takes the next."""
 NOTES_MAX = 5_000
@@ -92,11 +98,16 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
     """Every group with a dead letter topic or a retry topic, those with most dead letters first."""
     topics = {name: row for row, name in enumerate(state.catalog.topics)}
     groups = {name: row for row, name in enumerate(state.catalog.groups)}
-    named = {name.removeprefix(prefix) for name in topics for prefix in (DEAD_PREFIX, RETRY_PREFIX) if name.startswith(prefix)}
+    named = {
+        name.removeprefix(prefix)
+        for name in topics
+        for prefix in (reserved.DLQ_PREFIX, reserved.RETRY_PREFIX)
+        if name.startswith(prefix)
+    }
     ends, unread = _dead_ends(state), _unread_retries(state)
     found = []
     for group in named:
-        dead, retry = topics.get(DEAD_PREFIX + group), topics.get(RETRY_PREFIX + group)
+        dead, retry = topics.get(reserved.DLQ_PREFIX + group), topics.get(reserved.RETRY_PREFIX + group)
         row = groups.get(group)
         found.append(
             GroupFigures(
@@ -124,7 +135,7 @@ def may_have_any(figures: GroupFigures, waiting: int) -> bool:
 def _dead_ends(state: ClusterState) -> dict[int, int]:
     """Where the first queue of each dead letter topic ends, by topic."""
     catalog = state.catalog
-    is_dead = [name.startswith(DEAD_PREFIX) for name in catalog.topics]
+    is_dead = [name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics]
     places = zip(catalog.queue_topic, catalog.queue_id, state.queue_max_offset.tolist(), strict=True)
     return {topic: end for topic, queue, end in places if queue == 0 and is_dead[topic]}
 
@@ -132,7 +143,7 @@ def _dead_ends(state: ClusterState) -> dict[int, int]:
 def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
     """Lag of the positions in retry topics, by group and topic; those that are not known are not in it."""
     catalog = state.catalog
-    is_retry = [name.startswith(RETRY_PREFIX) for name in catalog.topics]
+    is_retry = [name.startswith(reserved.RETRY_PREFIX) for name in catalog.topics]
     sums: dict[tuple[int | None, int], float] = {}
     positions = zip(catalog.position_group, catalog.position_queue, state.position_lag_messages.tolist(), strict=True)
     for group, queue, lag in positions:
@@ -151,7 +162,7 @@ def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
         offset_message_id=detail.offset_message_id,
         queue_offset=detail.queue_offset,
         died_ms=detail.store_ms,
-        group=detail.topic.removeprefix(DEAD_PREFIX),
+        group=detail.topic.removeprefix(reserved.DLQ_PREFIX),
         origin_topic=first_topic_of_retry(properties) or "",
         keys=mask.text(properties.get("KEYS", "")),
         tag=mask.text(properties.get("TAGS", "")),
@@ -176,7 +187,7 @@ def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry
     return [
         WaitingRetry(
             position,
-            topic.removeprefix(RETRY_PREFIX),
+            topic.removeprefix(reserved.RETRY_PREFIX),
             attempt,
             due_ms,
             mask_of(topic).text(keys),
@@ -184,7 +195,7 @@ def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry
             unique_key,
         )
         for position, topic, due_ms, keys, tag, unique_key in columns
-        if topic.startswith(RETRY_PREFIX)
+        if topic.startswith(reserved.RETRY_PREFIX)
     ]
 
 
@@ -231,12 +242,12 @@ def resend_of(detail: MessageDetail, *, to_group: bool) -> SendMessage:
 
     A topic has all its groups get the message again; the group's retry topic has nobody else get it.
     """
-    group = detail.topic.removeprefix(DEAD_PREFIX)
+    group = detail.topic.removeprefix(reserved.DLQ_PREFIX)
     origin = first_topic_of_retry(detail.properties) or ""
     properties = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
     if to_group:
         properties["RETRY_TOPIC"] = origin
-    return SendMessage(RETRY_PREFIX + group if to_group else origin, -1, detail.body, properties, detail.flag)
+    return SendMessage(reserved.RETRY_PREFIX + group if to_group else origin, -1, detail.body, properties, detail.flag)
 
 
 # ---- notes -------------------------------------------------------------------------------------------------------------

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.client.group_admin import GroupAdmin
-from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance, ClientSecurity
+from broker_core.client.instance import ClientInstance, ClientSecurity
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
-from broker_core.client.names import check_group, check_topic
 from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.route import MASTER_ID, Route
 from broker_core.client.topic_admin import TopicAdmin
@@ -26,6 +25,7 @@ from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_messa
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_group, check_topic
 
 PERMISSION_READ_WRITE = 6
 
@@ -103,7 +103,7 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         """Create a topic on every master, or give it other queues."""
         fields = {
             "topic": check_topic(topic),
-            "defaultTopic": DEFAULT_TOPIC,
+            "defaultTopic": AUTO_CREATE_TOPIC,
             "readQueueNums": str(queues),
             "writeQueueNums": str(queues),
             "perm": str(permission),

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.client.instance import ClientInstance
-from broker_core.client.names import check_group, check_topic
 from broker_core.errors import RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Wanted, wanted_of_table
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.names import check_group, check_topic
 
 _ANALYZED_AFTER_MS = 120_000
 """Members that started later are not compared: they may not have taken up everything."""

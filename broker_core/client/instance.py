@@ -17,7 +17,6 @@ from ssl import SSLContext
 from typing import Any, Protocol
 
 from broker_core.client.empty_answers import body_fault, is_empty_answer, lists_all
-from broker_core.client.names import check_topic
 from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import AccountRefusedError, BugError, NetworkError, OrbitError, RemoteError, UsageError
@@ -25,6 +24,7 @@ from broker_core.protocol.account_refusals import account_refusal
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, emit
+from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_topic
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import ConnectionPool, parse_address
 from broker_core.transport.connection import Connection, RequestTimeoutError
@@ -32,7 +32,6 @@ from broker_core.transport.way import Way
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_TOPIC = "TBW102"
 DEFAULT_TOPIC_QUEUES = 4
 _EVERY_NAME_SERVER_KNOWS = (RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO)
 _LEAVE_SECONDS = 1.0
@@ -262,7 +261,7 @@ class ClientInstance:
         """
         route = await self.route(check_topic(topic))
         if route is None:
-            template = await self._fetch_route(DEFAULT_TOPIC)
+            template = await self._fetch_route(AUTO_CREATE_TOPIC)
             route = template.as_template_for(topic, DEFAULT_TOPIC_QUEUES) if template else None
         if route is None or not route.publish_queues():
             text = f"no broker takes messages for topic {topic}: create the topic, or switch on autoCreateTopicEnable"
@@ -292,7 +291,7 @@ class ClientInstance:
             self._routes.pop(topic, None)
             return None
         route = parse_route(topic, response.body)
-        if topic != DEFAULT_TOPIC and is_kept:
+        if topic != AUTO_CREATE_TOPIC and is_kept:
             self._routes[topic] = route
         return route
 

@@ -18,7 +18,6 @@ from broker_core.client.consuming import cancel
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.names import check_group, check_topic
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.pull_consumer import queue_offset
@@ -31,6 +30,7 @@ from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.names import check_group, check_topic
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from broker_core.client.names import check_topic
 from broker_core.errors import UsageError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message import properties as names
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.names import check_topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.client.names import retry_topic
 from broker_core.client.pulling import number
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.names import retry_topic
 
 
 class ConsumeFrom(StrEnum):

@@ -14,7 +14,6 @@ from dataclasses import replace
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.names import check_group, check_topic
 from broker_core.client.route import PERMISSION_READ
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
@@ -25,6 +24,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import check_group, check_topic
 
 ANY_QUEUE = -1
 MESSAGES_MAX = 32

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.client.fault_tolerance import FaultTolerance
-from broker_core.client.instance import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUES, ClientInstance, ClientSecurity, answer_error
+from broker_core.client.instance import DEFAULT_TOPIC_QUEUES, ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, RawMessage, SendResult, SendStatus, message_properties
-from broker_core.client.names import check_group
 from broker_core.client.request_reply import Requests
 from broker_core.client.route import Route
 from broker_core.client.unanswered import may_be_stored
@@ -34,6 +33,7 @@ from broker_core.protocol.message.message_id import UniqueIdGenerator
 from broker_core.protocol.message.properties import DELAY, WAIT, encode_properties
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from broker_core.protocol.message.tags import java_string_hash
+from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_group
 from broker_core.transport.connection import RequestTimeoutError
 
 logger = logging.getLogger(__name__)
@@ -368,7 +368,7 @@ class Producer(OpenedClient):
             "a": self.group,
             "b": topic,
             # A topic that is its own template is never made: brokers then answer that there is none.
-            "c": DEFAULT_TOPIC if self._creates_topics else topic,
+            "c": AUTO_CREATE_TOPIC if self._creates_topics else topic,
             "d": str(DEFAULT_TOPIC_QUEUES),
             "f": str(sys_flag),
             "g": str(self._clock()),

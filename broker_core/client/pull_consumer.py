@@ -11,7 +11,6 @@ import asyncio
 
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
-from broker_core.client.names import check_group, check_topic
 from broker_core.client.offsets import BrokerOffsets
 from broker_core.client.pulling import Puller, PullResult, number
 from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
@@ -21,6 +20,7 @@ from broker_core.protocol.atomic import Refusal
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.names import check_group, check_topic
 
 DEFAULT_PULL_MESSAGES = 32
 _PLAIN_PULL_TIMEOUT_MS = 10_000

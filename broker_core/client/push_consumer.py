@@ -22,7 +22,6 @@ from broker_core.client.consuming import Concurrently, ConsumeResult, Consuming,
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.names import check_group, check_topic, retry_topic
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, LocalOffsets, OffsetStore, first_offset, local_offsets_path
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.pulling import Puller, PullStatus
@@ -35,6 +34,7 @@ from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.names import check_group, check_topic, retry_topic
 
 __all__ = ["ConsumeFrom", "ConsumeResult", "Listener", "MessageModel", "PushConsumer"]
 

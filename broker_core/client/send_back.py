@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 
-from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance
+from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.names import retry_topic
 from broker_core.errors import NetworkError, RemoteError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message import properties as names
 from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.names import AUTO_CREATE_TOPIC, retry_topic
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class SendBack:
         fields = {
             "a": self._group,
             "b": retry_topic(self._group),
-            "c": DEFAULT_TOPIC,
+            "c": AUTO_CREATE_TOPIC,
             "d": "1",
             "e": "0",
             "f": str(stored.sys_flag & _BODY_FLAGS),

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance
-from broker_core.client.names import check_topic
+from broker_core.client.instance import ClientInstance
 from broker_core.errors import RemoteError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonBodyError, parse_object
+from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_topic
 
 _NO_OFFSETS = "No consumer offset in this broker"
 
@@ -38,7 +38,7 @@ class TopicAdmin:
         attributes = ",".join(f"+{name}={value}" for name, value in sorted((config.get("attributes") or {}).items()))
         fields = {
             "topic": check_topic(topic),
-            "defaultTopic": DEFAULT_TOPIC,
+            "defaultTopic": AUTO_CREATE_TOPIC,
             "readQueueNums": str(config["readQueueNums"]),
             "writeQueueNums": str(config["writeQueueNums"]),
             "perm": str(config.get("perm", 6)),

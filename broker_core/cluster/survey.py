@@ -22,13 +22,13 @@ from broker_core.cluster.time_bounds import first_from, time_of_answer
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
 from broker_core.protocol.codes import RequestCode, ResponseCode
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 QUESTIONS_AT_ONCE = 16
 INTERNAL_TOPICS = (names.SCHEDULE_TOPIC, names.WHEEL_TIMER_TOPIC, HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC)
 UNLISTED_TOPICS = (HALF_TOPIC, OP_TOPIC)
 """Those of them that 4.x brokers tell no name server of."""
-_GROUP_TOPICS = ("%RETRY%", "%DLQ%")
+_GROUP_TOPICS = (names.RETRY_PREFIX, names.DLQ_PREFIX)
 _TOLD = (NetworkError, RemoteError, CodecError)
 _NEAR_NAMES = 3
 
@@ -71,7 +71,7 @@ class ClusterSurvey:
         unlisted = [topic for topic in UNLISTED_TOPICS if topic not in known and self._wants(topic)]
         await asyncio.gather(
             *(
-                self._unlisted(topic, broker, self._client.address_of(broker), QUEUE_ID)
+                self._unlisted(topic, broker, self._client.address_of(broker), TRANSACTION_QUEUE_ID)
                 for topic in unlisted
                 for broker in brokers
             )

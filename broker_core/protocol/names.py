@@ -1,10 +1,13 @@
-"""Names of topics and groups: what is allowed, what is reserved (Source: spec broker §0.3, §2.5, §2.8)."""
+"""Names of topics and groups: what is reserved, what is allowed.
+
+Source: spec broker §0.3, §2.5, §2.8, §4.1; remoting §1.6.
+"""
 
 from __future__ import annotations
 
 import re
 
-from broker_core.protocol import transaction_topics as topics
+from broker_core.errors import UsageError
 
 FAQ_URL = "http://rocketmq.apache.org/docs/faq/"
 """Named in remarks, word for word as clients know them."""
@@ -13,6 +16,7 @@ RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
 LMQ_PREFIX = "%LMQ%"
 SYSTEM_PREFIX = "rmq_sys_"
+SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 
 TOPIC_LENGTH_MAX = 127
 GROUP_LENGTH_MAX = 255
@@ -22,17 +26,27 @@ SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
 BENCHMARK_TOPIC = "BenchmarkTest"
 OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
-HALF_TOPIC = topics.HALF_TOPIC
-OP_HALF_TOPIC = topics.OP_TOPIC
-CHECK_MAX_TIME_TOPIC = topics.DISCARD_TOPIC
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+CLOUD_TRACE_PREFIX = "rmq_sys_TRACE_DATA_"
 WHEEL_TIMER_TOPIC = "rmq_sys_wheel_timer"
+REVIVE_LOG_PREFIX = "rmq_sys_REVIVE_LOG_"
 ATOMIC_STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
 """Stored, never listed, neither sent to nor read from outside."""
 
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+"""Half messages whose checks are used up."""
+TRANSACTION_QUEUE_ID = 0
+"""Half, op and discarded messages have one queue each."""
+CHECK_GROUP = "CID_RMQ_SYS_TRANS"
+"""Its offsets in half and op topic say what is decided; ``consumerOffset.json`` keeps them like any group's."""
+REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
+"""Its offsets in the revive topic say which POP checkpoints are finished."""
+
 SYSTEM_TOPICS = frozenset(
     {
-        AUTO_CREATE_TOPIC, SCHEDULE_TOPIC, BENCHMARK_TOPIC, HALF_TOPIC, TRACE_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC,
+        AUTO_CREATE_TOPIC, SCHEDULE_TOPIC, BENCHMARK_TOPIC, HALF_TOPIC, TRACE_TOPIC, OP_TOPIC, DISCARD_TOPIC,
         SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC,
     }
 )  # fmt: skip
@@ -42,8 +56,8 @@ NOT_SENDABLE_TOPICS = frozenset(
         ATOMIC_STATE_TOPIC,
         SCHEDULE_TOPIC,
         HALF_TOPIC,
-        OP_HALF_TOPIC,
-        CHECK_MAX_TIME_TOPIC,
+        OP_TOPIC,
+        DISCARD_TOPIC,
         SELF_TEST_TOPIC,
         OFFSET_MOVED_TOPIC,
         WHEEL_TIMER_TOPIC,
@@ -63,6 +77,9 @@ SYSTEM_GROUPS = (
 """Groups with a config from the start."""
 
 _ALLOWED = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+# ---- checked by the broker ----
 
 
 def topic_name_fault(topic: str) -> str | None:
@@ -87,9 +104,35 @@ def group_name_fault(group: str) -> str | None:
     return None
 
 
+# ---- checked before anything is sent ----
+
+
+def check_topic(topic: str) -> str:
+    """Return ``topic``; raises `UsageError` when no broker would take it."""
+    return _check("topic", topic, TOPIC_LENGTH_MAX)
+
+
+def check_group(group: str) -> str:
+    """Return ``group``; raises `UsageError` when no broker would take it."""
+    return _check("group", group, GROUP_LENGTH_MAX)
+
+
+def _check(kind: str, name: str, characters_max: int) -> str:
+    if not _ALLOWED.fullmatch(name):
+        raise UsageError(f"“{name[:200]}” is no {kind} name: letters, digits, _, -, % and | are allowed, and at least one")
+    if len(name) > characters_max:
+        raise UsageError(f"a {kind} name has at most {characters_max} characters, “{name[:40]}…” has {len(name)}")
+    return name
+
+
+def is_group_name(group: str) -> bool:
+    """Whether a broker creates a group of this name; clients may commit offsets under others, which brokers keep."""
+    return group_name_fault(group) is None
+
+
 def is_system_group(group: str) -> bool:
     """Whether a group belongs to the broker or its tools."""
-    return group in SYSTEM_GROUPS or group.startswith("CID_RMQ_SYS_")
+    return group in SYSTEM_GROUPS or group.startswith(SYSTEM_GROUP_PREFIX)
 
 
 def retry_topic(group: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import Catalog
+from broker_core.api import names as reserved
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Floats, Ints
 
@@ -17,7 +18,7 @@ IDLE_AFTER_MS = 60_000
 SKEW_MESSAGES_MIN = 1_000
 """With fewer, queues differ by chance."""
 NAME_LENGTH_MAX = 127
-SERVICE_PREFIXES = ("%RETRY%", "%DLQ%")
+SERVICE_PREFIXES = (reserved.RETRY_PREFIX, reserved.DLQ_PREFIX)
 
 
 class TopicHealth(Enum):
@@ -198,15 +199,13 @@ def topic_name_fault(name: str, existing: list[str]) -> str:
         return "long"
     if not all(c.isascii() and (c.isalnum() or c in "_-%|") for c in name):
         return "character"
-    if name.startswith("rmq_sys_") or name in _RESERVED:
+    if name.startswith(reserved.SYSTEM_PREFIX) or name in _RESERVED:
         return "reserved"
     return "exists" if name in existing else ""
 
 
 _RESERVED = frozenset({
-    "TBW102", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC",
-    "RMQ_SYS_TRACE_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_SELF_TEST_TOPIC",
-    "RMQ_SYS_OFFSET_MOVED_EVENT",
+    *reserved.SYSTEM_TOPICS, "RMQ_SYS_SELF_TEST_TOPIC", "RMQ_SYS_OFFSET_MOVED_EVENT",
 })  # fmt: skip
 
 

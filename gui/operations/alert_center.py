@@ -25,6 +25,7 @@ from broker_core.api import (
     SetAlertWebhook,
     TryAlertWebhook,
 )
+from broker_core.api import names as reserved
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
@@ -33,7 +34,6 @@ from gui.words.error_words import kept_line
 from gui.words.text import Words, duration_text, said, tr
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
 from monitoring.alert_watch import AlertChange, AlertState, Finding, state_of
-from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.lack_watch import KeptLack
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
@@ -158,7 +158,7 @@ class AlertCenter(QObject):
     @property
     def has_dead_letters(self) -> bool:
         """Whether something that fires and is not muted is about dead letters."""
-        return any(one.finding.subject.startswith(DEAD_PREFIX) for one in self.open_alerts())
+        return any(one.finding.subject.startswith(reserved.DLQ_PREFIX) for one in self.open_alerts())
 
     @property
     def worst_state(self) -> State:

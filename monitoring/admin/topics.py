@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from broker_core.api import AskBroker, JsonBodyError, RequestCode, parse_object
+from broker_core.api import names as reserved
 
 MESSAGE_TYPE = "message.type"
 """The attribute that says what kind of messages a topic takes."""
-TEMPLATE_TOPIC = "TBW102"
 QUEUES_MAX = 4_096
-SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
-TIMER_TOPIC = "rmq_sys_wheel_timer"
-HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
-TRANSACTION_TOPICS = frozenset({HALF_TOPIC, "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"})
+TRANSACTION_TOPICS = frozenset({reserved.HALF_TOPIC, reserved.OP_TOPIC, reserved.DISCARD_TOPIC})
 
 
 class TopicType(Enum):
@@ -72,11 +69,11 @@ class RouteEntry:
 
 def topic_type(name: str, *, is_system: bool, order: bool = False, declared: str = "") -> TopicType:
     """What a topic is for: by its name, else what its attribute ``message.type`` declares, else whether it is ordered."""
-    if name.startswith("%RETRY%"):
+    if name.startswith(reserved.RETRY_PREFIX):
         return TopicType.RETRY
-    if name.startswith("%DLQ%"):
+    if name.startswith(reserved.DLQ_PREFIX):
         return TopicType.DEAD_LETTER
-    if name in (SCHEDULE_TOPIC, TIMER_TOPIC):
+    if name in (reserved.SCHEDULE_TOPIC, reserved.WHEEL_TIMER_TOPIC):
         return TopicType.DELAY
     if name in TRANSACTION_TOPICS:
         return TopicType.TRANSACTION
@@ -104,7 +101,7 @@ def change_settings(before: TopicSettings, after: TopicSettings) -> AskBroker:
     """Request that changes a topic from ``before`` to ``after``; attributes are sent as their difference."""
     fields = {
         "topic": after.name,
-        "defaultTopic": TEMPLATE_TOPIC,
+        "defaultTopic": reserved.AUTO_CREATE_TOPIC,
         "readQueueNums": str(after.read_queues),
         "writeQueueNums": str(after.write_queues),
         "perm": str(after.permission),

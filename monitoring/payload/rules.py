@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from broker_core.api import UsageError, state_of_topic
+from broker_core.api import names as reserved
 from monitoring.payload.masking import MaskRules, united
 
 READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")
@@ -106,7 +107,7 @@ def rule_at(rules: Sequence[DecoderRule], topics: Sequence[str]) -> DecoderRule 
 
 def _is_passage(topic: str) -> bool:
     """Whether messages of other topics lie in a topic for a time."""
-    return state_of_topic(topic) != "normal" or topic.startswith("TRANS_CHECK_MAX_TIME")
+    return state_of_topic(topic) != "normal" or topic == reserved.DISCARD_TOPIC
 
 
 def read_rules(path: Path) -> tuple[DecoderRule, ...]:

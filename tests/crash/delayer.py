@@ -19,13 +19,13 @@ from broker_core.config import StoreConfig
 from broker_core.engine.schedule.delay_console import Place
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timers import Alarm
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.names import SCHEDULE_TOPIC
 
 TOPIC = "Later"
 QUEUES = 2

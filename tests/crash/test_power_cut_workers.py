@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from broker_core.client.atomic_producer import AtomicError
-from broker_core.protocol.transaction_topics import HALF_TOPIC, OP_TOPIC
+from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC
 from tests.crash.test_transaction_kill import kill_at, send_and_die, settle
 from tests.crash.test_transaction_kill import worker as half_worker
 from tests.crash.transformer import transform

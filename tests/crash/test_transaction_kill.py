@@ -19,7 +19,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from broker_core.transport.client import ConnectionPool
 from tests.support.broker_process import CHECKOUT
 from tests.support.remoting_peer import eventually, eventually_answers

@@ -11,11 +11,11 @@ from broker_core.config import BrokerConfig, StoreConfig, with_settings
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.delayed_message import delivered
 from broker_core.engine.store.config_file import load_config
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.protocol.message.record import decode_record, encode_record
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.golden import golden_store
 from tests.support.schedule_bench import ManualTimers

@@ -3,7 +3,7 @@
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.engine.schedule.timer.layout import WHEEL_BYTES, WHEEL_TOPIC, decode_checkpoint
+from broker_core.engine.schedule.timer.layout import WHEEL_BYTES, decode_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import TimerSettings, open_timer_store, read_found_precision
 from broker_core.engine.schedule.timer.source import StoreSource
@@ -12,6 +12,7 @@ from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.golden import golden_store
 
@@ -71,7 +72,7 @@ def waiting_in(golden, read_ms):
     found = {}
     for message in golden.messages():
         properties = message.columns["properties"]
-        pending = message.topic == WHEEL_TOPIC and int(properties.get("TIMER_OUT_MS", 0)) >= read_ms
+        pending = message.topic == WHEEL_TIMER_TOPIC and int(properties.get("TIMER_OUT_MS", 0)) >= read_ms
         if pending and "TIMER_DEL_UNIQKEY" not in properties:
             found[properties["UNIQ_KEY"]] = message
     return found

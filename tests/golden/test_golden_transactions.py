@@ -12,7 +12,7 @@ from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.transaction.history import LifeState, StepKind, read_history
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.golden import contents, golden_store
 from tests.support.remoting_peer import eventually

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from gui.connections.cluster import ATTACHED, Cluster
 from tests.support.client_thread import ClientThread
 from tests.support.fake_cluster import Answer, FakeBroker, FakeCluster, refused, rubbish, silent

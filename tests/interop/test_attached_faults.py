@@ -14,7 +14,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.transaction_topics import HALF_TOPIC
+from broker_core.protocol.names import HALF_TOPIC
 from broker_core.tools.commands import search as search_command
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter

@@ -15,7 +15,7 @@ from broker_core.cluster.answers import read_positions
 from broker_core.cluster.queue_client import QueueClient
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.transaction_topics import CHECK_GROUP
+from broker_core.protocol.names import CHECK_GROUP
 from spark_reports.__main__ import main
 from spark_reports.datasource.cluster_source import ClusterReader
 from spark_reports.datasource.options import Selection

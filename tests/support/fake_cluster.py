@@ -14,12 +14,12 @@ from typing import Any, Self
 
 from broker_core.client.route import MASTER_ID
 from broker_core.config import RemotingLimits
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand, encode_command
 from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.transport.connection import Connection
 from broker_core.transport.server import RemotingServer
 from tests.support.client_thread import ClientThread

@@ -13,12 +13,12 @@ from broker_core.config import StoreConfig
 from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import Overrides
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from tests.support.clock import ManualClock
 
 HOST = HostAddress.parse("127.0.0.1:10911")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.engine.schedule.timer.accept import TimerLimits, slot_for
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
 from broker_core.engine.schedule.timer.source import StoreSource
@@ -17,6 +16,7 @@ from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import decode_properties, encode_properties
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.store_bench import FaultyDisk, StoreBench, message
 
@@ -88,7 +88,10 @@ class TimerBench:
             return None
         assert isinstance(out, int), out
         stored = asked | {"TIMER_OUT_MS": str(out), "REAL_TOPIC": topic, "REAL_QID": "0"}
-        assert self.store.put(message(body, topic=WHEEL_TOPIC, properties=encode_properties(stored))).status is PutStatus.PUT_OK
+        assert (
+            self.store.put(message(body, topic=WHEEL_TIMER_TOPIC, properties=encode_properties(stored))).status
+            is PutStatus.PUT_OK
+        )
         return out
 
     def turns(self, *, at_most: int = 10_000) -> int | None:

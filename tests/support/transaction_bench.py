@@ -15,7 +15,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.transaction_topics import CHECK_GROUP, DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
+from broker_core.protocol.names import CHECK_GROUP, DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from tests.support.broker_bench import BrokerBench, RecordingPeer, broker_bench, send_fields
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0

@@ -22,7 +22,7 @@ from broker_core.engine.transaction.progress import DurableProgress, Progress
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC
+from broker_core.protocol.names import DISCARD_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.memory_store import CrashError, MemoryStore
 

@@ -17,11 +17,11 @@ from broker_core.engine.acl.accounts import AccessRules, Account, Permission, re
 from broker_core.engine.acl.needs import OPEN, Need, RecordAt, needs_of
 from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.protocol.signature import ACCESS_KEY, Credentials, signature_matches
 
 logger = logging.getLogger(__name__)
 
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 INTERNAL_ACCESS_KEY = "orbit-internal"
 
 Stamp = tuple[int, int, int]

@@ -16,10 +16,9 @@ from broker_core.protocol.frame import Buffer, RemotingCommand
 from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import DLQ_PREFIX, HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 
-RETRY_PREFIX = "%RETRY%"
-DLQ_PREFIX = "%DLQ%"
-_HOLDING_TOPICS = frozenset({"RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"})
+_HOLDING_TOPICS = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC})
 """Here messages wait, with their own topic in a property that only the broker sets; elsewhere a producer may have set it."""
 
 RecordAt = Callable[[int], Buffer | None]

@@ -19,7 +19,6 @@ from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, Draft, PutRewrites
 from broker_core.engine.processors.send_flow import Defer, SendFlow
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.recall_handle import recall_fields
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.engine.tables.peer import Peer, host_of
@@ -33,6 +32,7 @@ from broker_core.protocol.message.batch import decode_batch
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK, INNER_BATCH, NEED_UNWRAP, TRANSACTION_MASK
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 _NOT_STORED = re.compile(rf"(?:^|\x02)(?:{props.WAIT}|{props.CLUSTER})\x01[^\x02]*")
 OWN_BITS = HOST_V6_MASK | NEED_UNWRAP | INNER_BATCH
@@ -130,7 +130,7 @@ class SendProcessor:
             return command.reply(_CODES[result.status], self.put_remark(result), self.extra_fields())
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
         fields = self.stored_fields(result, target.told_queue_id)
-        if target.topic == WHEEL_TOPIC:
+        if target.topic == WHEEL_TIMER_TOPIC:
             fields |= recall_fields(target.properties, self._state.config.broker_name)
         answer = command.reply(ext_fields=fields)
         if self._durable is None or not target.wait:

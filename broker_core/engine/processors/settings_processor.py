@@ -12,6 +12,7 @@ from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
+from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.protocol.properties_text import parse_properties
 
 SETTINGS_BYTES_MAX = 1 << 20
@@ -24,7 +25,7 @@ _FIXED = {
     "compressedRegister": "false",
     "filterServerNums": "0",
     "forceRegister": "true",
-    "msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
+    "msgTraceTopicName": TRACE_TOPIC,
     "notifyConsumerIdsChangedEnable": "true",
     "slaveReadEnable": "false",
     "traceOn": "true",

@@ -14,7 +14,7 @@ from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.put_rewrites import Draft, to_internal_queue
 from broker_core.engine.schedule.timer.accept import Fault, TimerLimits, TimerRefusal, slot_for
 from broker_core.engine.schedule.timer.console import TimerConsole
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC, java_hash
+from broker_core.engine.schedule.timer.layout import java_hash
 from broker_core.engine.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
 from broker_core.engine.schedule.timer.precision import PRECISION_FILE
 from broker_core.engine.schedule.timer.recall_handle import RecallHandle, decode_handle
@@ -32,6 +32,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 METRICS_FILE = "timermetrics"
 RECALL_TAG = "_RECALL_TAG_"
@@ -106,8 +107,8 @@ class Timers:
         """Begin; with ``timerWheelEnable`` off, what waits is left alone."""
         if not self._limits.is_enabled:
             return
-        if WHEEL_TOPIC not in self._state.topics:
-            self._state.topics.put(TopicConfig(WHEEL_TOPIC, 1, 1))
+        if WHEEL_TIMER_TOPIC not in self._state.topics:
+            self._state.topics.put(TopicConfig(WHEEL_TIMER_TOPIC, 1, 1))
         self.service.start()
 
     async def stop(self) -> None:
@@ -145,7 +146,7 @@ class Timers:
         Raises:
             RequestRefusedError: Its time cannot be kept.
         """
-        if draft.topic == WHEEL_TOPIC or OUT_MS in draft.properties:
+        if draft.topic == WHEEL_TIMER_TOPIC or OUT_MS in draft.properties:
             return draft
         if self.service.fault:
             raise RequestRefusedError(self.service.fault, code=ResponseCode.SERVICE_NOT_AVAILABLE)
@@ -154,7 +155,7 @@ class Timers:
             raise RequestRefusedError(out.text, code=_CODES[out.fault])
         if out is None:
             return draft
-        placed = to_internal_queue(draft, WHEEL_TOPIC, 0)
+        placed = to_internal_queue(draft, WHEEL_TIMER_TOPIC, 0)
         placed.properties[OUT_MS] = str(out)
         return placed
 

@@ -49,7 +49,7 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK
-from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class TransactionService:
 
     def _loading(self) -> Iterator[None]:
         offsets = self._state.offsets
-        return self.engine.loading(*(offsets.get(CHECK_GROUP, topic, QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC)))
+        return self.engine.loading(*(offsets.get(CHECK_GROUP, topic, TRANSACTION_QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC)))
 
     async def _load(self, loading: Iterator[None]) -> None:
         """Take in the rest, then what producers have decided meanwhile."""
@@ -214,8 +214,8 @@ class TransactionService:
             return
         offsets = self._state.offsets
         for topic, offset in ((HALF_TOPIC, progress.half), (OP_TOPIC, progress.op)):
-            if offset or offsets.get(CHECK_GROUP, topic, QUEUE_ID) >= 0:
-                offsets.commit(CHECK_GROUP, topic, QUEUE_ID, offset)
+            if offset or offsets.get(CHECK_GROUP, topic, TRANSACTION_QUEUE_ID) >= 0:
+                offsets.commit(CHECK_GROUP, topic, TRANSACTION_QUEUE_ID, offset)
 
     # ---- half messages and real ones ----
 
@@ -232,7 +232,7 @@ class TransactionService:
             raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
         if self.engine.refusal:
             raise RequestRefusedError(self.engine.refusal, code=ResponseCode.SYSTEM_BUSY)
-        return replace(to_internal_queue(draft, HALF_TOPIC, QUEUE_ID), sys_flag=draft.sys_flag & ~TRANSACTION_MASK)
+        return replace(to_internal_queue(draft, HALF_TOPIC, TRANSACTION_QUEUE_ID), sys_flag=draft.sys_flag & ~TRANSACTION_MASK)
 
     def _put_real(self, message: MessageToStore) -> PutResult:
         """Store a committed message; one with a delay begins to wait now."""

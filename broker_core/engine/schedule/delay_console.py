@@ -15,13 +15,13 @@ from broker_core.engine.schedule.delayed_message import delayed_again, real_plac
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import DONE, ENTRIES_MAX, Override, Overrides
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import RecordError, StoreError, UsageError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
 
 PAGE_MESSAGES_MAX = 1_000

@@ -22,10 +22,10 @@ from broker_core.engine.schedule.lateness import LatenessHour
 from broker_core.engine.schedule.level_queue import LevelQueue, QueueReader
 from broker_core.engine.schedule.overrides import Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, Timers
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.errors import RecordError
 from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.names import SCHEDULE_TOPIC
 
 DELIVERIES_PER_TURN = 64
 """About 2 ms of work; a request waits no longer for its turn."""

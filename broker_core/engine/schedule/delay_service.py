@@ -22,11 +22,11 @@ from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, DelayProgr
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import OVERRIDES_FILE, Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, Timers
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.results import Arrival
 from broker_core.errors import StoreError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import read_head
+from broker_core.protocol.names import SCHEDULE_TOPIC
 
 TICK_MS = 1_000
 CLOCK_STEP_MS = 20

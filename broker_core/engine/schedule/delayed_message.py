@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import find_property_bytes
 from broker_core.protocol.message.record import check_record
-
-HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+from broker_core.protocol.names import HALF_TOPIC, SCHEDULE_TOPIC
 
 _REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
 _REAL_QUEUE_ID = props.property_marker(props.REAL_QUEUE_ID)

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from broker_core.engine.schedule.lateness import LatenessWindow
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.results import GetResult
 from broker_core.protocol.message.record import store_timestamp_ms
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
 
 UNITS_READ = 128

@@ -20,9 +20,7 @@ from broker_core.protocol.message.properties import (
     property_marker,
 )
 from broker_core.protocol.message.tags import tags_code
-
-SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
-LMQ_PREFIX = "%LMQ%"
+from broker_core.protocol.names import LMQ_PREFIX, SCHEDULE_TOPIC
 
 _TAGS = property_marker(TAGS)
 _ITEM_END = ITEM_SEPARATOR.encode()

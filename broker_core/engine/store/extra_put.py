@@ -19,7 +19,7 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
-from broker_core.engine.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, unit_tags_code
+from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.queue_table import QueueKey, QueueTable
 from broker_core.engine.store.queue_writer import QueueWriter
@@ -39,11 +39,12 @@ from broker_core.protocol.message.properties import (
 )
 from broker_core.protocol.message.record import FIXED_BYTES_OF, TopicField, host_flags
 from broker_core.protocol.message.sys_flag import enters_queue
+from broker_core.protocol.names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 FilterBits = Callable[[str, bytes, int], bytes]
 """From topic, encoded properties and tags code of a message to the bits of the filters that take it; empty for not known."""
 
-_NOT_DISPATCHED = ("%RETRY%", "rmq_sys_", SCHEDULE_TOPIC)
+_NOT_DISPATCHED = (RETRY_PREFIX, SYSTEM_PREFIX, SCHEDULE_TOPIC)
 _DROPPED = (property_marker(WAIT), property_marker(INNER_MULTI_QUEUE_OFFSET))
 
 

@@ -14,7 +14,7 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft, draft_batch
 from broker_core.engine.store.consume_queue import UNIT, UNWRITTEN_UNITS_MAX, ConsumeQueue
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC, TagsOfPuts, unit_tags_code
+from broker_core.engine.store.dispatch import TagsOfPuts, unit_tags_code
 from broker_core.engine.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.engine.store.log_syncs import LogSyncs
 from broker_core.engine.store.ownership import StoreOwnership
@@ -27,6 +27,7 @@ from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import TopicField, host_flags, topic_field
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK, TransactionType
+from broker_core.protocol.names import SCHEDULE_TOPIC
 
 RECORD_OVERHEAD_MAX = 64 * 1024
 """What a record may have beside its body, at most (§2.8)."""

@@ -29,7 +29,6 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.consume_queue import ConsumeQueue
 from broker_core.engine.store.cut_tail import keep_what_is_cut
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC
 from broker_core.engine.store.index_service import FoundAtOpen
 from broker_core.engine.store.log_places import log_directories
 from broker_core.engine.store.message_puts import MessagePuts
@@ -42,8 +41,9 @@ from broker_core.engine.store.recovery import Progress, Recovery
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.store.write_gate import Refusal
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
+from broker_core.protocol.names import LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC
 
-_KEPT_TOPICS = (SCHEDULE_TOPIC, "RMQ_SYS_TRANS_OP_HALF_TOPIC", LMQ_PREFIX)
+_KEPT_TOPICS = (SCHEDULE_TOPIC, OP_TOPIC, LMQ_PREFIX)
 
 _log = logging.getLogger(__name__)
 

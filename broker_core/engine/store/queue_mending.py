@@ -16,11 +16,12 @@ from collections.abc import Iterator
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
-from broker_core.engine.store.dispatch import LMQ_PREFIX, further_queues, unit_tags_code
+from broker_core.engine.store.dispatch import further_queues, unit_tags_code
 from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.reading import record_of_unit
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.sys_flag import enters_queue
+from broker_core.protocol.names import LMQ_PREFIX
 
 _log = logging.getLogger(__name__)
 

@@ -17,12 +17,13 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC, unit_tags_code
+from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.record_heads import Bools, Bytes, Int64s, RecordHeads, at_every_byte
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import TAGS, find_property_bytes, property_marker
 from broker_core.protocol.message.record import CRC_MASK
 from broker_core.protocol.message.tags import tags_code
+from broker_core.protocol.names import SCHEDULE_TOPIC
 
 UNIT_TYPE = np.dtype([("physical_offset", ">i8"), ("record_bytes", ">i4"), ("tags_code", ">i8")])
 """Consume queue unit."""

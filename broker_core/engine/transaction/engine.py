@@ -43,7 +43,7 @@ from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import PRODUCER_GROUP, TRANSACTION_PREPARED, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record, encode_record
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 logger = logging.getLogger(__name__)
 
@@ -219,7 +219,7 @@ class TransactionEngine:
         read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
         self.ledger = Ledger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
         takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
-        while left := {topic: self._store.max_offset(topic, QUEUE_ID) - offset for topic, offset in read.items()}:
+        while left := {topic: self._store.max_offset(topic, TRANSACTION_QUEUE_ID) - offset for topic, offset in read.items()}:
             self.unread = sum(left.values())
             # Op records first: a half message that one of them names is not undecided even for a moment.
             topic = next((topic for topic, count in left.items() if count > 0), None)
@@ -234,7 +234,7 @@ class TransactionEngine:
 
     def _take_slice(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
         """Take in what one read gives; returns where to go on. What cannot be read is passed over."""
-        found = self._store.get_messages(topic, QUEUE_ID, offset, _LOAD_COUNT)
+        found = self._store.get_messages(topic, TRANSACTION_QUEUE_ID, offset, _LOAD_COUNT)
         for record in found.records:
             try:
                 take(record)
@@ -242,7 +242,7 @@ class TransactionEngine:
                 logger.warning("a record of %s behind offset %d is passed over: %s", topic, offset, error.message)
         if found.next_offset > offset:
             return found.next_offset
-        end = self._store.max_offset(topic, QUEUE_ID)
+        end = self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
         logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
         return end
 
@@ -252,7 +252,7 @@ class TransactionEngine:
         return self._loaded
 
     def _start(self, topic: str, progress: int) -> int:
-        low, high = self._store.min_offset(topic, QUEUE_ID), self._store.max_offset(topic, QUEUE_ID)
+        low, high = self._store.min_offset(topic, TRANSACTION_QUEUE_ID), self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
         if progress > high:
             logger.warning("the progress of %s is %d, beyond its end; it goes on at %d", topic, progress, high)
         return min(max(progress, low), high)

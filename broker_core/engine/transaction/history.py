@@ -24,7 +24,7 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 ROWS_MAX = 1_000
 HALVES_BACK = 20_000
@@ -140,16 +140,16 @@ def read_history(
         half_progress: First half offset that is still checked, where known.
         halves_back: How many half messages before that place are looked at, up to `HALVES_BACK`.
     """
-    end = store.max_offset(HALF_TOPIC, QUEUE_ID)
+    end = store.max_offset(HALF_TOPIC, TRANSACTION_QUEUE_ID)
     before = end if before < 0 else min(before, end)
-    low = max(store.min_offset(HALF_TOPIC, QUEUE_ID), before - min(max(halves_back, 1), HALVES_BACK))
+    low = max(store.min_offset(HALF_TOPIC, TRANSACTION_QUEUE_ID), before - min(max(halves_back, 1), HALVES_BACK))
     scan = _Scan(store)
     scan.halves(low)
     chosen = sorted((life for life in scan.lives if life.origin < before), key=lambda life: -life.origin)
     lives = chosen[: min(max(count, 1), ROWS_MAX)]
     for life in lives:
         scan.complete(life, half_progress)
-    more = len(chosen) > len(lives) or low > store.min_offset(HALF_TOPIC, QUEUE_ID)
+    more = len(chosen) > len(lives) or low > store.min_offset(HALF_TOPIC, TRANSACTION_QUEUE_ID)
     next_before = -1 if not more else lives[-1].origin if len(chosen) > len(lives) else low
     return HistoryPage(lives, next_before, "; ".join(scan.notices))
 
@@ -174,21 +174,21 @@ class _Scan:
             self._take_half(half)
         if first_ms < 0:
             return
-        for op in self._records(OP_TOPIC, self._store.offset_by_time(OP_TOPIC, QUEUE_ID, first_ms)):
+        for op in self._records(OP_TOPIC, self._store.offset_by_time(OP_TOPIC, TRANSACTION_QUEUE_ID, first_ms)):
             step = Step(StepKind.DECIDED, op.store_timestamp_ms, op.queue_offset, op.physical_offset)
             for offset in parse_op_body(op.body):
                 self._ops.setdefault(offset, step)
-        for given in self._records(DISCARD_TOPIC, self._store.offset_by_time(DISCARD_TOPIC, QUEUE_ID, first_ms)):
+        for given in self._records(DISCARD_TOPIC, self._store.offset_by_time(DISCARD_TOPIC, TRANSACTION_QUEUE_ID, first_ms)):
             step = Step(StepKind.GIVEN_UP, given.store_timestamp_ms, given.queue_offset, given.physical_offset)
             self._discarded[_key(given)].append(step)
 
     def _records(self, topic: str, offset: int) -> Iterator[StoredMessage]:
-        end = self._store.max_offset(topic, QUEUE_ID)
+        end = self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
         if end - offset > SCAN_MAX:
             self.notices.append(f"{end - offset:,} records of {topic} follow, the first {SCAN_MAX:,} are looked at")
             end = offset + SCAN_MAX
         while offset < end:
-            found = self._store.get_messages(topic, QUEUE_ID, offset, _BATCH)
+            found = self._store.get_messages(topic, TRANSACTION_QUEUE_ID, offset, _BATCH)
             yield from _decoded(found)
             if found.next_offset <= offset:
                 return

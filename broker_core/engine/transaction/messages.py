@@ -22,7 +22,7 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.record import check_record
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
@@ -133,7 +133,7 @@ def to_half(message: MessageToStore) -> MessageToStore:
     return replace(
         message,
         topic=HALF_TOPIC,
-        queue_id=QUEUE_ID,
+        queue_id=TRANSACTION_QUEUE_ID,
         sys_flag=message.sys_flag & ~TRANSACTION_MASK,
         properties=with_property(properties, props.REAL_QUEUE_ID, str(message.queue_id)),
     )
@@ -176,12 +176,12 @@ def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToS
     """
     properties = with_property(half.properties_bytes, CHECK_TIMES, str(check_times))
     properties = with_property(properties, PREPARED_QUEUE_OFFSET, None if origin < 0 else str(origin))
-    return replace(_same(half), topic=HALF_TOPIC, queue_id=QUEUE_ID, properties=properties)
+    return replace(_same(half), topic=HALF_TOPIC, queue_id=TRANSACTION_QUEUE_ID, properties=properties)
 
 
 def to_discarded(half: StoredMessage) -> MessageToStore:
     """A half message that is given up, for the discard topic."""
-    return replace(_same(half), topic=DISCARD_TOPIC, queue_id=QUEUE_ID)
+    return replace(_same(half), topic=DISCARD_TOPIC, queue_id=TRANSACTION_QUEUE_ID)
 
 
 def _same(half: StoredMessage) -> MessageToStore:
@@ -215,7 +215,7 @@ def with_property(properties: bytes, name: str, value: str | None) -> bytes:
 
 def op_message(body: bytes, host: HostAddress, now_ms: int) -> MessageToStore:
     """An op record with a body made by `op_body`."""
-    return MessageToStore(OP_TOPIC, QUEUE_ID, 0, 0, now_ms, host, host, 0, 0, body, _OP_PROPERTIES)
+    return MessageToStore(OP_TOPIC, TRANSACTION_QUEUE_ID, 0, 0, now_ms, host, host, 0, 0, body, _OP_PROPERTIES)
 
 
 def op_body(half_offsets: Sequence[int], *, as_list: bool) -> bytes:

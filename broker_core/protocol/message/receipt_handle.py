@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_core.errors import CodecError
+from broker_core.protocol.names import RETRY_PREFIX
 
-RETRY_PREFIX = "%RETRY%"
 ORDER_REVIVE_QUEUE = 999
 """Revive queue of an orderly pop: it has no checkpoint."""
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.names import check_group, is_group_name
 from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import SIZE
-from broker_core.protocol.names import LMQ_PREFIX, is_system_group
+from broker_core.protocol.names import LMQ_PREFIX, check_group, is_group_name, is_system_group
 from broker_core.tools.copying.boundaries import range_of
 from broker_core.tools.copying.carried import is_reserved, target_topic
 from broker_core.tools.copying.mapping import TargetQueues, differences, matched, wanted_queues

@@ -26,7 +26,7 @@ async def check_goal(goal: ClusterAccess, survey: Survey, say: Callable[[str], N
     Raises:
         UsageError: A topic is not there, or has no name for one.
     """
-    from broker_core.client.names import check_topic  # noqa: PLC0415  takes its time; not for a wrong filter
+    from broker_core.protocol.names import check_topic  # noqa: PLC0415  takes its time; not for a wrong filter
 
     topics = survey.topics
     for topic in topics:

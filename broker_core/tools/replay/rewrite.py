@@ -14,8 +14,9 @@ from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.resent import TIMED, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
+from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
 from broker_core.tools.replay.item import ReplayItem
-from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
+from broker_core.tools.search.fields import state_of_topic
 
 _PRODUCER_BITS = COMPRESSED | COMPRESSION_MASK | MULTI_TAGS
 _SENT_ALONE = TIMED | {props.INNER_MULTI_DISPATCH}
@@ -107,7 +108,7 @@ def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
         return Skipped("it is a note of a transaction, not a message of a producer")
     origin = first_topic(item)
     topic = f"{RETRY_PREFIX}{target.group}" if target.group else target.topic or origin
-    if target.to_origin and topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
+    if target.to_origin and topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
         return Skipped(f"it does not say which topic it was first sent to; it is in {item.topic}")
     properties = _properties(item, target)
     if target.group:
@@ -132,7 +133,7 @@ def _properties(item: ReplayItem, target: Target) -> dict[str, str]:
 def _is_retry(item: ReplayItem) -> bool:
     """Whether a consumer failed on it: then its delay is that of the retry."""
     stored_for = item.properties.get(props.REAL_TOPIC, item.topic)
-    return props.RETRY_TOPIC in item.properties or stored_for.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+    return props.RETRY_TOPIC in item.properties or stored_for.startswith((RETRY_PREFIX, DLQ_PREFIX))
 
 
 def _queue_id(item: ReplayItem) -> int:

@@ -5,19 +5,26 @@ Source: spec broker §0.3 (reserved names).
 
 from __future__ import annotations
 
+from broker_core.protocol.names import (
+    DLQ_PREFIX,
+    HALF_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+    TRACE_TOPIC,
+    WHEEL_TIMER_TOPIC,
+)
 from broker_core.tools.search.expression import Kind, Operator
 
 STATES = ("normal", "delayed", "half", "op", "retry", "dead", "trace", "timer")
 
-RETRY_PREFIX = "%RETRY%"
-DEAD_LETTER_PREFIX = "%DLQ%"
 
 _STATE_OF_TOPIC = {
-    "SCHEDULE_TOPIC_XXXX": "delayed",
-    "RMQ_SYS_TRANS_HALF_TOPIC": "half",
-    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
-    "RMQ_SYS_TRACE_TOPIC": "trace",
-    "rmq_sys_wheel_timer": "timer",
+    SCHEDULE_TOPIC: "delayed",
+    HALF_TOPIC: "half",
+    OP_TOPIC: "op",
+    TRACE_TOPIC: "trace",
+    WHEEL_TIMER_TOPIC: "timer",
 }
 
 KINDS = {
@@ -63,14 +70,14 @@ def state_of_topic(topic: str) -> str:
     """State of the messages in a topic: one of `STATES`."""
     if topic.startswith(RETRY_PREFIX):
         return "retry"
-    if topic.startswith(DEAD_LETTER_PREFIX):
+    if topic.startswith(DLQ_PREFIX):
         return "dead"
     return _STATE_OF_TOPIC.get(topic, "normal")
 
 
 def group_of_topic(topic: str) -> str | None:
     """Consumer group of a retry or dead letter topic, None for any other."""
-    for prefix in (RETRY_PREFIX, DEAD_LETTER_PREFIX):
+    for prefix in (RETRY_PREFIX, DLQ_PREFIX):
         if topic.startswith(prefix):
             return topic.removeprefix(prefix)
     return None

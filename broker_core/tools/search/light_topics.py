@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
+from broker_core.protocol.names import LMQ_PREFIX
 from broker_core.tools.search.expression import And, Comparison, Expression, Field, Kind, Not, Operator, Or
 from broker_core.tools.search.patterns import SearchPattern
 
-LIGHT_PREFIX = "%LMQ%"
 _DISPATCHED = Field("prop", Kind.PROPERTY, prop=INNER_MULTI_DISPATCH)
 
 
@@ -30,7 +30,7 @@ def told_by_records(expression: Expression) -> Expression:
 
 def _comparison(comparison: Comparison) -> Expression:
     names = [value for value in comparison.values if isinstance(value, str)]
-    light = [name for name in names if name.startswith(LIGHT_PREFIX)]
+    light = [name for name in names if name.startswith(LMQ_PREFIX)]
     is_named = comparison.operator in (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN)
     if comparison.field.name != "topic" or not is_named or not light:
         return comparison
@@ -39,5 +39,5 @@ def _comparison(comparison: Comparison) -> Expression:
     dispatched = Comparison(_DISPATCHED, Operator.MATCHES, (pattern.pattern,), pattern, comparison.position)
     if comparison.operator is Operator.NOT_EQUAL:
         return Not(dispatched)
-    own = tuple(name for name in names if not name.startswith(LIGHT_PREFIX))
+    own = tuple(name for name in names if not name.startswith(LMQ_PREFIX))
     return Or((Comparison(comparison.field, Operator.IN, own, None, comparison.position), dispatched)) if own else dispatched

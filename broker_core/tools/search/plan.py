@@ -21,12 +21,12 @@ from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import ForeignStoreError
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress
+from broker_core.protocol.names import LMQ_PREFIX
 from broker_core.tools.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.columns import topic_verdict
 from broker_core.tools.search.expression import Comparison, Expression, verdict
 from broker_core.tools.search.facts import compare
 from broker_core.tools.search.keys import KeyIndex, Range
-from broker_core.tools.search.light_topics import LIGHT_PREFIX
 from broker_core.tools.search.needles import offset_in_id
 from broker_core.tools.search.queues import Queues, QueueSpan
 from broker_core.tools.search.store_times import CLOCK_MARGIN_MS, file_times, narrowed_span, narrowed_to_files
@@ -224,7 +224,7 @@ class Planner:
         log_bytes = self.log_end - self.log.min_offset
         part_bytes = sum(end - start for start, end in ranges)
         # Queues of light messages name records that are in queues of their topics, too.
-        own = [span for span in self._spans if not span.topic.startswith(LIGHT_PREFIX)]
+        own = [span for span in self._spans if not span.topic.startswith(LMQ_PREFIX)]
         messages = _messages(own) or log_bytes // RECORD_BYTES_GUESSED
         return round(messages * part_bytes / log_bytes) if log_bytes > 0 else 0
 

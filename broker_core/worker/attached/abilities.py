@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import V5
 from broker_core.protocol.codes import version_name
+from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.worker.channel.schema import Ability
 
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _BROKERS_NAMED = 3
 
 OUTSIDE = {

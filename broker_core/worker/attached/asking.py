@@ -14,6 +14,7 @@ from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.administration import ACTING, READING
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.names import AUTO_CREATE_TOPIC
 from broker_core.worker.attached.gathering import (
     OF_EACH,
     TABLES,
@@ -87,7 +88,7 @@ async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
     fields = {
         "topic": topic.topic,
-        "defaultTopic": "TBW102",
+        "defaultTopic": AUTO_CREATE_TOPIC,
         "readQueueNums": str(topic.read_queues),
         "writeQueueNums": str(topic.write_queues),
         "perm": str(topic.permission),

@@ -25,7 +25,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import check_record
-from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.browsing import bound_of
 
@@ -102,13 +102,13 @@ class HalfQueue:
 
     async def _progress(self, topic: str) -> int:
         """How far the broker is done with a queue; its beginning where it stored nothing."""
-        queue = MessageQueue(topic, self._broker, QUEUE_ID)
+        queue = MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID)
         stored = await self._link.stored_offset(CHECK_GROUP, queue)
         return max(stored, await bound_of(self._link, RequestCode.GET_MIN_OFFSET, queue))
 
     async def _take(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
         """Read a queue from an offset to its end, but not too much of it; returns how much is left."""
-        queue = MessageQueue(topic, self._broker, QUEUE_ID)
+        queue = MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID)
         end = await bound_of(self._link, RequestCode.GET_MAX_OFFSET, queue)
         stop = min(end, offset + RECORDS_A_LOOK)
         address = self._link.address_of(self._broker)

@@ -26,16 +26,16 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import HEADS, decode_record, read_head
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+from broker_core.protocol.names import DLQ_PREFIX, OP_TOPIC, RETRY_PREFIX, TRACE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.protocol.transaction_topics import OP_TOPIC
 from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES, split_records
-from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic
+from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.worker.attached.browsing import whole_field
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.channel.schema import Lifeline
 from broker_core.worker.history import HistoryKeeper
-from broker_core.worker.lifeline.gather import TRACE_TOPIC, Reach
+from broker_core.worker.lifeline.gather import Reach
 from broker_core.worker.lifelines import read_lifeline
 
 T = TypeVar("T")
@@ -206,7 +206,7 @@ class ClusterRecords:
     def queues(self) -> list[tuple[str, int]]:
         known = {topic for of in list(self._figures.brokers.values()) for topic in of.topics}
         groups = {group for topic in self._topics for group in (*groups_of(self._figures, topic), group_of_topic(topic) or "")}
-        near = {prefix + group for group in groups - {""} for prefix in (RETRY_PREFIX, DEAD_LETTER_PREFIX)}
+        near = {prefix + group for group in groups - {""} for prefix in (RETRY_PREFIX, DLQ_PREFIX)}
         others = {topic for topic in known if state_of_topic(topic) == "normal"}
         return [(topic, 0) for topic in sorted((near & known) | others)]
 

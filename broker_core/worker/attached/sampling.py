@@ -38,15 +38,13 @@ from broker_core.cluster.answers import (
     whole_number,
 )
 from broker_core.cluster.link import ASKED_AGAIN, ClusterLink, refused_as
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.protocol.properties_text import parse_properties
-from broker_core.protocol.transaction_topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.channel.schema import Ability
 
@@ -379,7 +377,7 @@ class BrokerRounds:
     async def _timers(self) -> None:
         """How many messages wait for a time of their own."""
         of = self._figures.of(self._name)
-        if Ability.TIMERS in of.cannot or WHEEL_TOPIC not in of.topics:
+        if Ability.TIMERS in of.cannot or WHEEL_TIMER_TOPIC not in of.topics:
             of.timers = None
         else:
             of.timers = read_timer_counts((await self._ask(RequestCode.GET_TIMER_METRICS)).body)

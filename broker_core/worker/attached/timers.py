@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from broker_core.cluster.answers import whole_number
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.protocol.names import SYSTEM_PREFIX, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.channel.schema import Ability
 
-OF_BROKERS = "rmq_sys_"
-"""Topics of brokers: checkpoints of pops wait for their time in the wheel, too, and nobody sent them."""
 NOT_TOLD = -2
 UNKNOWN = -1
 
@@ -47,13 +45,16 @@ def timer_figures(brokers: Iterable[BrokerFigures]) -> dict[str, float]:
 
 
 def messages_waiting(counts: Mapping[str, int]) -> dict[str, int]:
-    """Topic → messages that people sent and that wait for it. A count that a crash put below zero is none."""
-    return {topic: count for topic, count in counts.items() if count > 0 and not topic.startswith(OF_BROKERS)}
+    """Topic → messages that people sent and that wait for it. A count that a crash put below zero is none.
+
+    Topics of brokers are left out: checkpoints of pops wait in the wheel, too, and nobody sent them.
+    """
+    return {topic: count for topic, count in counts.items() if count > 0 and not topic.startswith(SYSTEM_PREFIX)}
 
 
 def _may_have_timers(of: BrokerFigures) -> bool:
     """Whether it has timers, or never told that it has none."""
-    return Ability.TIMERS not in of.cannot and (not of.topics or WHEEL_TOPIC in of.topics or of.timers is not None)
+    return Ability.TIMERS not in of.cannot and (not of.topics or WHEEL_TIMER_TOPIC in of.topics or of.timers is not None)
 
 
 def _seconds_behind(of: BrokerFigures) -> int:

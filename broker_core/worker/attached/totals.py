@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from broker_core.cluster.answers import whole_number
-from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.attached.broker_figures import BrokerFigures
 
 UNDECIDED_KEPT_MS = 15_000
@@ -66,9 +66,9 @@ def _half_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, flo
     totals: dict[str, float] = defaultdict(float)
     for of in brokers:
         for name, topic in (("half", HALF_TOPIC), ("op", OP_TOPIC)):
-            held = of.offsets.get(topic, {}).get(QUEUE_ID)
+            held = of.offsets.get(topic, {}).get(TRANSACTION_QUEUE_ID)
             if held is not None:
-                progress = of.positions.get((CHECK_GROUP, topic), {}).get(QUEUE_ID, 0)
+                progress = of.positions.get((CHECK_GROUP, topic), {}).get(TRANSACTION_QUEUE_ID, 0)
                 totals[f"transactions_{name}_lag"] += max(held.max_offset - max(progress, held.min_offset), 0)
                 totals[f"transactions_{name}_end"] += held.max_offset
     totals.pop("transactions_op_end", None)

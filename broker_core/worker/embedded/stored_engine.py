@@ -37,7 +37,7 @@ from broker_core.engine.transaction.engine import CheckRequest, TransactionEngin
 from broker_core.errors import ReadOnlyConnectionError, UsageError
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress
-from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.connections import OpenConnection
 from broker_core.worker.embedded.atomic_views import AtomicTransactions
 
@@ -78,7 +78,7 @@ class StoredTransactions:
 
     async def load(self, offsets: ConsumerOffsets) -> None:
         """Take in what the queues hold, in slices of a millisecond."""
-        starts = (offsets.get(CHECK_GROUP, topic, QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC))
+        starts = (offsets.get(CHECK_GROUP, topic, TRANSACTION_QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC))
         for _slice in self.engine.loading(*starts):
             await asyncio.sleep(0)
 

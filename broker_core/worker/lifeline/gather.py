@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.messages import OUT_MS
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.messages import parse_op_body
 from broker_core.errors import CodecError, RecordError, UsageError
@@ -23,13 +21,21 @@ from broker_core.protocol.message.message_id import PLACE_BITS, offset_message_i
 from broker_core.protocol.message.model import HostAddress, StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.names import (
+    CLOUD_TRACE_PREFIX,
+    DISCARD_TOPIC,
+    DLQ_PREFIX,
+    HALF_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+    TRACE_TOPIC,
+    WHEEL_TIMER_TOPIC,
+)
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
-from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
+from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.lifeline.traces import Trace, TraceKind, read_traces
 
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
-CLOUD_TRACE_PREFIX = "rmq_sys_TRACE_DATA_"
 COPIES_MAX = 64
 """Records of one unique key in one topic."""
 TOPICS_MAX = 1_000
@@ -45,7 +51,7 @@ OTHER_TOPICS_MAX = 200
 ORIGINS_MAX = 8
 _BATCH = 32
 _PLACE_MASK = (1 << PLACE_BITS) - 1
-_INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TOPIC, DISCARD_TOPIC})
+_INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC, DISCARD_TOPIC})
 
 
 class LifelineStore(Protocol):
@@ -158,7 +164,7 @@ class _Gathering:
         return Gathered(
             message=self._message,
             records=records,
-            due_ms={one.physical_offset: self._due(one) for one in records if one.topic in (SCHEDULE_TOPIC, WHEEL_TOPIC)},
+            due_ms={one.physical_offset: self._due(one) for one in records if one.topic in (SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC)},
             op=self._op([one for one in records if one.topic == HALF_TOPIC]),
             alike=alike,
             traces=traces,
@@ -190,7 +196,7 @@ class _Gathering:
         named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
         topics = {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
         topics |= _INTERNAL
-        further = [*self._known((RETRY_PREFIX, DEAD_LETTER_PREFIX)), *self._others_topics()]
+        further = [*self._known((RETRY_PREFIX, DLQ_PREFIX)), *self._others_topics()]
         return [*sorted(topics), *(topic for topic in dict.fromkeys(further) if topic not in topics)]
 
     def _others_topics(self) -> list[str]:
@@ -224,7 +230,7 @@ class _Gathering:
 
     def _due(self, waiting: StoredMessage) -> int:
         """When a waiting record is due; -1 where nothing says so."""
-        if waiting.topic == WHEEL_TOPIC:
+        if waiting.topic == WHEEL_TIMER_TOPIC:
             text = waiting.properties.get(OUT_MS, "")
             return int(text) if text.isdecimal() and len(text) <= 18 else -1
         # The consume queue of a delay level holds the due time in place of a tag's hash (spec broker §3.2).
@@ -312,7 +318,7 @@ class _Gathering:
 
 
 def _is_system(topic: str) -> bool:
-    return topic in _INTERNAL or topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+    return topic in _INTERNAL or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
 
 
 def _decoded(records: Sequence[memoryview]) -> Iterator[StoredMessage]:

@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.transaction.messages import CHECK_TIMES
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import PLACE_BITS
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.resent import ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
-from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.worker.lifeline.gather import Gathered, id_of
 from broker_core.worker.lifeline.model import FAILED, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
@@ -141,7 +139,7 @@ class _Joining:
             self._take_half(record)
         elif topic == DISCARD_TOPIC:
             self._add(EventKind.GIVEN_UP, record, group=record.properties.get(props.PRODUCER_GROUP, ""))
-        elif topic in (SCHEDULE_TOPIC, WHEEL_TOPIC):
+        elif topic in (SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC):
             self._take_waiting(record)
         elif state == "retry":
             group, times = group_of_topic(topic) or "", record.reconsume_times
@@ -175,7 +173,7 @@ class _Joining:
         due_ms, real = self._gathered.due_ms.get(record.physical_offset, -1), properties.get(props.REAL_TOPIC, "")
         group, level = group_of_topic(real), _number(properties.get(props.DELAY))
         self._waiting.setdefault((real, record.reconsume_times), []).append(due_ms)
-        if record.topic == WHEEL_TOPIC:
+        if record.topic == WHEEL_TIMER_TOPIC:
             self._add(EventKind.TIMED, record, until_ms=due_ms)
         elif group is None:
             self._add(EventKind.DELAYED, record, until_ms=due_ms, number=level)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.api import UsageError
+from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column
 from gui.operations.alert_center import subject_text
 from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, cause_text, condition_text
@@ -16,7 +17,6 @@ from gui.words.text import TimeZoneChoice, tr
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import AlertRule, readings, split_series
 from monitoring.alert_watch import AlertState, Finding
-from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.lack_watch import KeptLack
 from monitoring.state import ClusterState
 
@@ -40,7 +40,7 @@ class RuleRow:
         if not self.findings:
             return cause_text(self.kept_lack.lack) if self.kept_lack is not None else ""
         first, more = self.findings[0], len(self.findings) - 1
-        about = subject_text(self.rule, first.subject.removeprefix(DEAD_PREFIX))
+        about = subject_text(self.rule, first.subject.removeprefix(reserved.DLQ_PREFIX))
         text = f"{about} {value_text(self.rule.series, first.value)}".strip()
         return f"{text} +{more}" if more else text
 

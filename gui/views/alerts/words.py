@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from broker_core.api import names as reserved
 from gui.operations.alert_center import OpenAlert, subject_text
 from gui.theme.tokens import State
 from gui.words.amounts import value_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState
-from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.lack_watch import CAUSE_TEXTS
 from monitoring.state import ClusterState
 from monitoring.unjudged import Lack
@@ -106,19 +106,19 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
 def is_about_dead_letters(rule: AlertRule) -> bool:
     """Whether a rule counts what died."""
     kind, pattern, figure = split_series(rule.series)
-    return kind == "topic" and pattern.startswith(DEAD_PREFIX) and figure == "kept_messages" and rule.above
+    return kind == "topic" and pattern.startswith(reserved.DLQ_PREFIX) and figure == "kept_messages" and rule.above
 
 
 def subject_of(alert: OpenAlert) -> str:
     """Whom an alert is about: of a topic of dead letters its group."""
-    return alert.finding.subject.removeprefix(DEAD_PREFIX)
+    return alert.finding.subject.removeprefix(reserved.DLQ_PREFIX)
 
 
 def alert_place(alert: OpenAlert) -> tuple[str, dict[str, object]]:
     """Page that shows what is wrong, with arguments."""
     kind, _pattern, figure = split_series(alert.rule.series)
     subject = alert.finding.subject
-    if subject.startswith(DEAD_PREFIX):
+    if subject.startswith(reserved.DLQ_PREFIX):
         return "dead_letters", {"group": subject_of(alert)}
     if kind == TOTALS:
         page_id = next((page for start, page in _PAGES_OF_TOTALS if figure.startswith(start)), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
@@ -13,7 +14,6 @@ SECTIONS = {
     Role.OTHER: "Other connections",
     Role.OUT: "Connections out",
 }
-RETRY_PREFIX = "%RETRY%"
 NOTE_NAMES = {Note.OLD: "Old", Note.SILENT: "Silent"}
 
 
@@ -102,7 +102,7 @@ def topics_text(row: ClientRow) -> str:
     if row.role is Role.OTHER:
         return tr("at the name server") if row.side == "name server" else tr("in no group")
     # Every consumer subscribes its group's retry topic; saying so of each would hide what differs.
-    own = [(topic, filter_) for topic, filter_ in row.topics if not topic.startswith(RETRY_PREFIX)]
+    own = [(topic, filter_) for topic, filter_ in row.topics if not topic.startswith(reserved.RETRY_PREFIX)]
     return ", ".join(f"{topic} {filter_}".strip() for topic, filter_ in own) or UNKNOWN
 
 

@@ -10,9 +10,10 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import FieldValues, MessagePage, OrbitError
+from broker_core.api import names as reserved
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
-from monitoring.dead_letters import DEAD_PREFIX, GroupFigures
+from monitoring.dead_letters import GroupFigures
 from monitoring.sources.base import ClusterSource, Pending
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class OriginReader(QObject):
         if not wanted:
             return
         self._read_for |= {one.group: one.end_offset for one in wanted}
-        asks = [partial(self._source.browse_queue, DEAD_PREFIX + one.group, -1, 0, LETTERS_LOOKED_AT) for one in wanted]
+        asks = [partial(self._source.browse_queue, reserved.DLQ_PREFIX + one.group, -1, 0, LETTERS_LOOKED_AT) for one in wanted]
         self._heads.ask(InTurn(asks), partial(self._ask_fields, [one.group for one in wanted]), self._failed)
 
     def forget(self) -> None:

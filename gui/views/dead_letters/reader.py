@@ -10,11 +10,11 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import DelayedMessages, FoundOffset, MessageDetail, MessagePage, OrbitError
+from broker_core.api import names as reserved
 from gui.operations.decoding import DecoderBook, ListMasks
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from monitoring.dead_letters import (
-    DEAD_PREFIX,
     DeadLetter,
     GroupFigures,
     WaitingRetry,
@@ -86,7 +86,9 @@ class DeadLetterReader(QObject):
             self._known.clear()
         self._details.cancel()
         self._heads.ask(
-            self._source.browse_queue(DEAD_PREFIX + group, -1, 0, LETTERS_MAX), self._show_heads, self.letters_failed.emit
+            self._source.browse_queue(reserved.DLQ_PREFIX + group, -1, 0, LETTERS_MAX),
+            self._show_heads,
+            self.letters_failed.emit,
         )
 
     def no_letters(self, group: str) -> None:
@@ -115,7 +117,7 @@ class DeadLetterReader(QObject):
         self._ages_for |= {one.group: (one.end_offset, turn) for one in wanted}
         asks: list[Callable[[], Pending[MessagePage | FoundOffset]]] = []
         for one in wanted:
-            topic = DEAD_PREFIX + one.group
+            topic = reserved.DLQ_PREFIX + one.group
             asks.append(partial(self._source.browse_queue, topic, 0, 0, 1))
             asks.append(partial(self._source.find_offset, topic, 0, now_ms - RECENT_MS))
         self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
+from broker_core.api import names as reserved
 from gui.connections.cluster import group_of_source
 from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
@@ -33,7 +34,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
 from gui.words.text import count_text, tr
-from monitoring.dead_letters import DEAD_PREFIX, group_figures, group_positions, proof, top_origins
+from monitoring.dead_letters import group_figures, group_positions, proof, top_origins
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -178,7 +179,7 @@ class DeadLettersView(PageView):
     def _search_all(self) -> None:
         """All dead letters of the group, not only the newest: there they are also exported, and sent again at a pace."""
         if self.group_panel.group:
-            self.context.navigate("messages", filter=f"topic = {quoted(DEAD_PREFIX + self.group_panel.group)}")
+            self.context.navigate("messages", filter=f"topic = {quoted(reserved.DLQ_PREFIX + self.group_panel.group)}")
 
     def _give_selected(self) -> None:
         self.hand.ask([one.letter.physical_offset for one in self.letter_grid.selected_rows])

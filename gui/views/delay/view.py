@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, TimerForecast
+from broker_core.api import names as reserved
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery
@@ -119,7 +120,7 @@ class DelayView(PageView):
         if self._state is not None:
             self._show_figures(self.levels.rows)
         else:
-            self.header.set_facts("SCHEDULE_TOPIC_XXXX, rmq_sys_wheel_timer")
+            self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -257,7 +258,7 @@ class DelayView(PageView):
         if skipped:
             chips.append((tr("{count} could not be delivered", count=count_text(skipped)), State.CRITICAL))
         self.header.set_chips(chips)
-        self.header.set_facts("SCHEDULE_TOPIC_XXXX, rmq_sys_wheel_timer")
+        self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
 
 
 def _late_ms(row: LevelRow) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
+from broker_core.api import names as reserved
 from gui.models.filter_text import quoted
 from gui.models.messages import ALL_QUEUES
 from gui.operations.decoding import ListMasks
@@ -95,5 +96,5 @@ class SearchPanels(QObject):
         """What is browsed, as a condition."""
         topic = f"topic = {quoted(self._pages.topic)}"
         # A light topic has one queue; its messages have the numbers of queues of other topics.
-        is_whole = self._pages.queue == ALL_QUEUES or self._pages.topic.startswith("%LMQ%")
+        is_whole = self._pages.queue == ALL_QUEUES or self._pages.topic.startswith(reserved.LMQ_PREFIX)
         return topic if is_whole else f"{topic} and queue = {self._pages.queue}"

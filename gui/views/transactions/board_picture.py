@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from broker_core.api import names as reserved
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, BoardFigures
 from gui.theme.tokens import State
 from gui.views.delay.columns import countdown_text
@@ -33,7 +34,7 @@ def board_picture(
                 BoardCard(ROLLED_BACK, tr("Rolled back"), count_text(figures.rolled_back),
                           _rate_fact(figures.rollback_rate, 1 - committed_share) or untold, State.IDLE),
             ),
-            (BoardCard(GIVEN_UP_KEY, tr("Given up"), count_text(figures.given_up), "TRANS_CHECK_MAX_TIME_TOPIC",
+            (BoardCard(GIVEN_UP_KEY, tr("Given up"), count_text(figures.given_up), reserved.DISCARD_TOPIC,
                        State.CRITICAL),),
         ),
         ways=(

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import TransactionHistory
+from broker_core.api import names as reserved
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,
@@ -53,7 +54,6 @@ from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 GRID_HEIGHT_MIN = 140
 """Some rows; the page is scrolled where there is less room."""
 DETAIL_WIDTH = 326
@@ -378,7 +378,7 @@ class TransactionsView(PageView):
         self.filters.set_text(ROLLED_BACK, tr("Rolled back"))
         self.filters.set_text(PAST, tr("All in the store"))
         self.header.set_chips(figure_chips(figures))
-        self.header.set_facts("RMQ_SYS_TRANS_HALF_TOPIC")
+        self.header.set_facts(reserved.HALF_TOPIC)
         self._show_empty()
         self._show_foot()
 
@@ -401,9 +401,9 @@ class TransactionsView(PageView):
             offer = tr("Play a demo") if may_play else ""
             self.grid.set_empty(words, offer, lambda: self.context.navigate("welcome"))
         elif self.filters.current == GIVEN_UP_KEY:
-            words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic=GIVEN_UP_TOPIC)
-            open_topic = tr("Open topic {topic}", topic=GIVEN_UP_TOPIC)
-            self.grid.set_empty(words, open_topic, lambda: self.context.navigate("messages", topic=GIVEN_UP_TOPIC))
+            words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic=reserved.DISCARD_TOPIC)
+            open_topic = tr("Open topic {topic}", topic=reserved.DISCARD_TOPIC)
+            self.grid.set_empty(words, open_topic, lambda: self.context.navigate("messages", topic=reserved.DISCARD_TOPIC))
         elif self.filters.current == PAST:
             self.grid.set_empty(tr("The store holds no transactions."))
         else:

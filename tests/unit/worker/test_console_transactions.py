@@ -12,7 +12,7 @@ import pytest
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import RequestRefusedError, StoreError, UsageError
-from broker_core.protocol.transaction_topics import HALF_TOPIC
+from broker_core.protocol.names import HALF_TOPIC
 from broker_core.worker.channel.schema import (
     BrowseQueue,
     CreateTopic,

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, FLAG_RETRY_V1, FLAG_RETRY_V2, RETRY_PREFIX
+from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, FLAG_RETRY_V1, FLAG_RETRY_V2
+from broker_core.protocol.names import RETRY_PREFIX, REVIVE_LOG_PREFIX
 
 
 class QueueOf(NamedTuple):
@@ -25,7 +26,7 @@ class QueueOf(NamedTuple):
 
 def revive_topic(cluster_name: str) -> str:
     """The topic of checkpoints and acks."""
-    return f"rmq_sys_REVIVE_LOG_{cluster_name}"
+    return REVIVE_LOG_PREFIX + cluster_name
 
 
 def flag_of(group: str, topic: str) -> str:

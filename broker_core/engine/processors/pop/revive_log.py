@@ -26,10 +26,10 @@ from broker_core.errors import CodecError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import REVIVE_GROUP
 
 logger = logging.getLogger(__name__)
 
-REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
 
 TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
 TIMER_ENQUEUE_MS = "TIMER_ENQUEUE_MS"

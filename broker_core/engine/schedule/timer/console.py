@@ -16,7 +16,7 @@ import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.timer.far_ahead import DAY_MS
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC, Unit, java_hash
+from broker_core.engine.schedule.timer.layout import Unit, java_hash
 from broker_core.engine.schedule.timer.messages import (
     ASKING,
     DELETE_KEY,
@@ -45,6 +45,7 @@ from broker_core.protocol.message.properties import (
     find_property_bytes,
     property_marker,
 )
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 MINUTES, HOURS = 60, 48
 DAYS_MAX = 3_660
@@ -354,7 +355,7 @@ class TimerConsole:
             REAL_QUEUE_ID: "0",
         }
         host = self._store_host
-        return MessageToStore(WHEEL_TOPIC, 0, 0, 0, now_ms, host, host, 0, 0, b"0", encode_properties(stored))
+        return MessageToStore(WHEEL_TIMER_TOPIC, 0, 0, 0, now_ms, host, host, 0, 0, b"0", encode_properties(stored))
 
     def _store(self, message: MessageToStore) -> None:
         result = self._put(message)

@@ -23,8 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-WHEEL_TOPIC = "rmq_sys_wheel_timer"
-
 SLOTS_TTL = 7 * 86_400
 """Slots ahead that a unit may be put into."""
 SLOTS_TOTAL = 2 * SLOTS_TTL

@@ -9,12 +9,13 @@ import re
 import struct
 from typing import NamedTuple
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC, java_hash
+from broker_core.engine.schedule.timer.layout import java_hash
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import find_property_bytes, property_marker
 from broker_core.protocol.message.record import HEAD_BYTES, MAGIC_V1, MAGIC_V2, RecordParts, check_record, decode_record
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 DELAY_SECONDS = "TIMER_DELAY_SEC"
 DELAY_MS = "TIMER_DELAY_MS"
@@ -142,7 +143,7 @@ def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> 
         (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),
         (DEQUEUE_MS, now_ms),
     )
-    return _message(parts, record, WHEEL_TOPIC, 0, text)
+    return _message(parts, record, WHEEL_TIMER_TOPIC, 0, text)
 
 
 def roll_times(properties: bytes) -> int:

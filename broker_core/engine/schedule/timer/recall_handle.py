@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from broker_core.engine.schedule.timer.messages import OUT_MS
 from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property
+from broker_core.protocol.names import RETRY_PREFIX
 
 _VERSION = "v1"
 _PARTS = 5
-_RETRY_PREFIX = "%RETRY%"
 
 
 class RecallHandle(NamedTuple):
@@ -43,7 +43,7 @@ def encode_handle(topic: str, broker_name: str, out_ms: int, unique_key: str) ->
 def recall_fields(properties: bytes, broker_name: str) -> dict[str, str]:
     """What the answer to a send says beside the rest, for the properties of a message that was put into the wheel topic."""
     topic, out, unique_key = (find_property(properties, name) for name in (REAL_TOPIC, OUT_MS, UNIQUE_KEY))
-    if topic is None or out is None or unique_key is None or topic.startswith(_RETRY_PREFIX) or not out.isdigit():
+    if topic is None or out is None or unique_key is None or topic.startswith(RETRY_PREFIX) or not out.isdigit():
         return {}
     return {"recallHandle": encode_handle(topic, broker_name, int(out), unique_key)}
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
 from broker_core.engine.schedule.timer.source import StoreSource
@@ -24,6 +23,7 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, PutResult
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 ARRIVAL_WAIT_MS = 5
 """How long messages that arrive are gathered before they enter the wheel."""
@@ -98,7 +98,7 @@ class TimerService:
     def start(self) -> None:
         """Open the timer store and begin; returns at once."""
         source = StoreSource(self._store)
-        self._store.add_arrival_listener(self._arrived, (WHEEL_TOPIC,))
+        self._store.add_arrival_listener(self._arrived, (WHEEL_TIMER_TOPIC,))
         self._task = asyncio.create_task(self._run(source, self._precisions()), name="timers")
 
     async def stop(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.timer_store import QueueUnits
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.record_columns import UNIT_TYPE
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 
 class StoreSource:
@@ -31,16 +31,16 @@ class StoreSource:
 
     def queue_bounds(self) -> tuple[int, int]:
         """Min and max offset of the wheel topic's queue."""
-        return self._store.min_offset(WHEEL_TOPIC, 0), self._store.max_offset(WHEEL_TOPIC, 0)
+        return self._store.min_offset(WHEEL_TIMER_TOPIC, 0), self._store.max_offset(WHEEL_TIMER_TOPIC, 0)
 
     def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
         """Physical offset and size of messages of the wheel topic."""
-        units = self._store.queue_units(WHEEL_TOPIC, 0, offset, count)
+        units = self._store.queue_units(WHEEL_TIMER_TOPIC, 0, offset, count)
         return [(unit.physical_offset, unit.record_bytes) for unit in units]
 
     def queue_columns(self, offset: int, count: int) -> QueueUnits:
         """The same as columns."""
-        units = np.frombuffer(self._store.unit_bytes(WHEEL_TOPIC, 0, offset, count), UNIT_TYPE)
+        units = np.frombuffer(self._store.unit_bytes(WHEEL_TIMER_TOPIC, 0, offset, count), UNIT_TYPE)
         if (units["record_bytes"] <= 0).any():
             # A hole: the list of units mends it.
             found = np.array(self.queue_units(offset, count), np.int64).reshape(-1, 2)

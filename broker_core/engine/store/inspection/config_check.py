@@ -12,10 +12,10 @@ from typing import Any
 
 from broker_core.engine.store.checkpoint import FILE_BYTES, read_checkpoint
 from broker_core.engine.store.config_file import parse_config
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.engine.store.inspection.finding import Finding
 from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
+from broker_core.protocol.names import SCHEDULE_TOPIC
 
 Configs = dict[str, dict[str, Any]]
 

@@ -31,6 +31,7 @@ from broker_core.engine.store.record_columns import QueueGroup, queue_groups, qu
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import RecordParts
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
+from broker_core.protocol.names import LMQ_PREFIX
 
 _MULTI_DISPATCH = b"INNER_MULTI_DISPATCH\x01"
 
@@ -143,7 +144,9 @@ class QueueCheck:
         for key, gap in sorted(self._missing.items()):
             reader = self.readers.by_key.get(key)
             if reader is None:
-                deleted = self.topics is not None and key[0] not in self.topics and not key[0].startswith(("RMQ_SYS_", "%LMQ%"))
+                deleted = (
+                    self.topics is not None and key[0] not in self.topics and not key[0].startswith(("RMQ_SYS_", LMQ_PREFIX))
+                )
                 place, excused = (f"consumequeue/{key[0]}/{key[1]}", 0), deleted or self.is_crashed
                 text = f"the queue is missing; the log has {gap.records:,} records of it, the first at {gap.physical_offset:,}"
                 text += ": the topic is not in the configuration" if deleted else ""

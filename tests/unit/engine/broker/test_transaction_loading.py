@@ -12,7 +12,7 @@ from broker_core.errors import RequestRefusedError, StoreError
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.transaction_topics import HALF_TOPIC
+from broker_core.protocol.names import HALF_TOPIC
 from tests.support.broker_bench import RecordingPeer, broker_bench, send_fields
 from tests.support.remoting_peer import eventually
 from tests.support.transaction_bench import COMMIT, ROLLBACK, UNKNOWN, transaction_bench

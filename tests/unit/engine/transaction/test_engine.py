@@ -10,7 +10,7 @@ from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.transaction_topics import OP_TOPIC
+from broker_core.protocol.names import OP_TOPIC
 from tests.support.broker_bench import RecordingPeer, send_fields
 from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, UNKNOWN, Half, asked, transaction_bench
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import ConnectionLostError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue, emit, parse_object
+from broker_core.protocol.names import SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.worker.channel.schema import (
@@ -123,7 +122,7 @@ def test_a_broker_that_answers_otherwise_leaves_the_others(answer, reason):
 def test_timers_are_asked_of_brokers_that_have_them():
     async def scenario():
         new, old = broker("a"), broker("b")
-        new.topics[WHEEL_TOPIC], new.timers, new.settings["timerWheelEnable"] = 1, {"orders": 4}, "true"
+        new.topics[WHEEL_TIMER_TOPIC], new.timers, new.settings["timerWheelEnable"] = 1, {"orders": 4}, "true"
         old.version = V4_9_4
         async with FakeCluster([new, old]) as cluster, attached(cluster.name_server) as watched:
             await watched.sampling.once()

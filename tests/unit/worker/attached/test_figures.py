@@ -5,10 +5,8 @@ import pytest
 
 from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow
 from broker_core.cluster.numbering import BrokerNumbers
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.channel.schema import Ability
 from monitoring.collector import Collector
@@ -428,6 +426,6 @@ def test_a_lost_broker_without_timers_is_not_missing_in_their_sum(figures, tells
     figures.of("a").timers = {"T": 3}
     if tells == "it is of 4.x":
         figures.of("b").cannot[Ability.TIMERS] = "4.9.4 has no timers"
-    assert WHEEL_TOPIC not in figures.of("b").topics
+    assert WHEEL_TIMER_TOPIC not in figures.of("b").topics
     figures.lost("b", "gone")
     assert figures.snapshot().timers["pending"] == 3

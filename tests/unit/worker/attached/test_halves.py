@@ -5,7 +5,7 @@ import struct
 
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.transaction_topics import HALF_TOPIC
+from broker_core.protocol.names import HALF_TOPIC
 from broker_core.worker.attached.halves import HalfQueue
 
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 
 from broker_core.config import RemotingLimits
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import NetworkError
 from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.worker.attached import lifelines

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from broker_core.engine.processors.pop.revive_log import REVIVE_GROUP
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import REVIVE_GROUP
 from tests.support.pop_bench import pop_bench, restart
 
 REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_DefaultCluster"

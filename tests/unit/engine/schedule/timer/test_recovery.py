@@ -4,8 +4,9 @@ import struct
 
 import pytest
 
-from broker_core.engine.schedule.timer.layout import SLOTS_TTL, WHEEL_BYTES, WHEEL_TOPIC
+from broker_core.engine.schedule.timer.layout import SLOTS_TTL, WHEEL_BYTES
 from broker_core.errors import CorruptStoreError
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.timer_bench import DAY_MS, SMALL_LOG_FILE, TimerBench
 
 SECOND = 1_000
@@ -248,7 +249,7 @@ def test_a_wheel_topic_that_was_cut_below_the_checkpoint_is_followed(sent):
     struct.pack_into(">qq", data, 16, 500, 500)
     sent.paths.checkpoint.write_bytes(data)
     again = reopen(sent)
-    assert again.work.store.queue_offset == again.store.max_offset(WHEEL_TOPIC, 0)
+    assert again.work.store.queue_offset == again.store.max_offset(WHEEL_TIMER_TOPIC, 0)
     again.send("new", again.clock() + 10 * SECOND)
     again.pass_time(10 * SECOND)
     assert "new" in again.delivered()

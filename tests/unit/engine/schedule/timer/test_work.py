@@ -2,9 +2,9 @@
 
 import math
 
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.schedule.timer.messages import NEVER_ENQUEUED
 from broker_core.engine.store.results import PutStatus
+from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.store_bench import message
 from tests.support.timer_bench import DAY_MS
 
@@ -97,7 +97,7 @@ def test_the_first_cancels_of_5x_named_the_unique_key_alone(bench):
     due = bench.clock() + 10 * SECOND
     bench.send("a", due)
     properties = f"TIMER_DEL_UNIQKEY\x01a\x02REAL_TOPIC\x01Later\x02TIMER_OUT_MS\x01{due - SECOND}".encode()
-    bench.store.put(message(b"x", topic=WHEEL_TOPIC, properties=properties))
+    bench.store.put(message(b"x", topic=WHEEL_TIMER_TOPIC, properties=properties))
     bench.pass_time(11 * SECOND)
     assert bench.delivered() == []
 
@@ -155,7 +155,7 @@ def test_what_the_store_calls_illegal_is_passed_over_and_counted(bench, caplog):
 
 
 def test_a_message_in_the_wheel_topic_that_is_no_timer_does_not_stop_the_others(bench, caplog):
-    bench.store.put(message(b"x", topic=WHEEL_TOPIC, properties=b"REAL_TOPIC\x01Later\x02TIMER_OUT_MS\x01soon"))
+    bench.store.put(message(b"x", topic=WHEEL_TIMER_TOPIC, properties=b"REAL_TOPIC\x01Later\x02TIMER_OUT_MS\x01soon"))
     bench.send("a", bench.clock() + 2 * SECOND)
     bench.pass_time(3 * SECOND)
     assert bench.delivered() == ["a"]
