@@ -6,8 +6,10 @@ Nothing heavy is imported at module level: the worker and the window pay only fo
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,48 +35,6 @@ def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code of the process."""
     from broker_core.errors import OrbitError
 
-    if argv[:1] == ["report"]:
-        # The report's own command line, with its own help.
-        from spark_reports.__main__ import main as report
-
-        return report(argv[1:], find_saved=_saved_connection)
-    if argv[:1] == ["store"]:
-        from broker_core.tools.commands.store import main as store
-
-        return store(list(argv[1:]))
-    if argv[:1] == ["search-process"]:
-        import os
-
-        from broker_core.worker.search_process import run_search_process
-
-        # What a library prints must not come between the frames.
-        taken = os.dup(sys.stdout.fileno())
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        return run_search_process(sys.stdin.fileno(), taken)
-    if argv[:1] == ["search"]:
-        from broker_core.tools.commands.search import main as search
-
-        return search(list(argv[1:]), open_mask=_open_mask, find_saved=_saved_connection)
-    if argv[:1] == ["replay"]:
-        from broker_core.tools.commands.replay import main as replay
-
-        return replay(list(argv[1:]), refusal=_replay_refusal, find_saved=_saved_connection)
-    if argv[:1] == ["copy"]:
-        from broker_core.tools.commands.copy import main as copy
-
-        return copy(list(argv[1:]), refusal=_copy_refusal, find_saved=_saved_connection)
-    if argv[:1] == ["cluster"]:
-        from broker_core.worker.commands.cluster import main as cluster
-
-        return cluster(list(argv[1:]), find_saved=_saved_connection)
-    if argv[:1] == ["watch"]:
-        from broker_core.worker.commands.watch import main as watch
-
-        return watch(list(argv[1:]), open_history=_open_history, find_saved=_saved_connection)
-    if argv[:1] == ["doctor"]:
-        from broker_core.tools.commands.doctor import main as doctor
-
-        return doctor(list(argv[1:]), find_saved=_saved_connection)
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""
@@ -239,6 +199,74 @@ def _gallery(arguments: argparse.Namespace) -> int:
     return gallery(arguments.out, arguments.theme, arguments.lang, name_servers=arguments.ns)
 
 
+# ---- commands with a command line of their own ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command whose module parses its own arguments; the module is imported when the command is meant.
+
+    Attributes:
+        name: As it is typed.
+        module: Has ``main(argv, **needs)``, which returns the exit code.
+        help: Its line in the list of commands; empty: not listed.
+        needs: What the command cannot know itself, because it lies in the window or in monitoring.
+    """
+
+    name: str
+    module: str
+    help: str = ""
+    needs: Mapping[str, Callable[..., object]] = field(default_factory=dict)
+
+
+_SAVED = {"find_saved": _saved_connection}
+_COMMANDS = (
+    _Command("store", "broker_core.tools.commands.store", "verify a store directory, or print what is in it"),
+    _Command(
+        "search", "broker_core.tools.commands.search", "find messages in a store directory or a cluster",
+        {"open_mask": _open_mask, **_SAVED},
+    ),
+    _Command(
+        "replay", "broker_core.tools.commands.replay", "send messages again that a search finds or a file holds",
+        {"refusal": _replay_refusal, **_SAVED},
+    ),
+    _Command(
+        "copy", "broker_core.tools.commands.copy", "copy topics, groups, offsets and messages to another cluster",
+        {"refusal": _copy_refusal, **_SAVED},
+    ),
+    _Command("cluster", "broker_core.worker.commands.cluster", "print brokers, topics and groups of a cluster", _SAVED),
+    _Command(
+        "watch", "broker_core.worker.commands.watch", "record the history of a cluster without a window",
+        {"open_history": _open_history, **_SAVED},
+    ),
+    _Command(
+        "doctor", "broker_core.tools.commands.doctor", "try each step of the way to a cluster, and say what is wrong",
+        _SAVED,
+    ),
+    _Command("report", "spark_reports.__main__", "make a report on the messages of a store or a cluster, with Spark", _SAVED),
+    _Command("search-process", "broker_core.worker.search_process"),
+)  # fmt: skip
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """The parser of a command: its own, or one that leaves all arguments to the command's module."""
+
+    def __init__(self, *, hands_on: _Command | None = None, **rest: Any) -> None:  # noqa: ANN401  as ArgumentParser takes it
+        super().__init__(**rest)
+        self._hands_on = hands_on
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  likewise
+        """As `argparse.ArgumentParser`; for a command that parses for itself, a namespace whose ``run`` hands all on."""
+        if self._hands_on is None:
+            return super().parse_known_args(args, namespace)
+        return argparse.Namespace(run=partial(_run_module, self._hands_on, tuple(args or ()))), []
+
+
+def _run_module(command: _Command, argv: Sequence[str], _arguments: argparse.Namespace) -> int:
+    run: Callable[..., int] = importlib.import_module(command.module).main
+    return run(list(argv), **command.needs)
+
+
 # ---- what the arguments mean -------------------------------------------------------------------------------------------
 
 
@@ -312,17 +340,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_broker_arguments(parser)
     _add_look_arguments(parser)
     parser.set_defaults(run=_window)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_CommandParser)
     _add_broker(commands)
     _add_worker(commands)
-    commands.add_parser("store", help="verify a store directory, or print what is in it", add_help=False)
-    commands.add_parser("search", help="find messages in a store directory or a cluster", add_help=False)
-    commands.add_parser("replay", help="send messages again that a search finds or a file holds", add_help=False)
-    commands.add_parser("copy", help="copy topics, groups, offsets and messages to another cluster", add_help=False)
-    commands.add_parser("cluster", help="print brokers, topics and groups of a cluster", add_help=False)
-    commands.add_parser("watch", help="record the history of a cluster without a window", add_help=False)
-    commands.add_parser("doctor", help="try each step of the way to a cluster, and say what is wrong", add_help=False)
-    commands.add_parser("report", help="make a report on the messages of a store or a cluster, with Spark", add_help=False)
+    for command in _COMMANDS:
+        listed: dict[str, Any] = {"help": command.help} if command.help else {}
+        commands.add_parser(command.name, add_help=False, hands_on=command, **listed)
     _add_demo(commands)
     _add_gallery(commands)
     return parser
@@ -331,7 +354,7 @@ def _parser() -> argparse.ArgumentParser:
 _Commands = argparse._SubParsersAction  # noqa: SLF001  argparse has no public name for what add_subparsers returns
 
 
-def _add_broker(commands: _Commands[argparse.ArgumentParser]) -> None:
+def _add_broker(commands: _Commands[_CommandParser]) -> None:
     text = (
         "Run name server and broker in the foreground, without a window. When clients are served it prints one line: "
         "ready name-server=HOST:PORT broker=HOST:PORT store=DIR. SIGTERM and SIGINT stop it with everything on disk."
@@ -341,7 +364,7 @@ def _add_broker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_broker)
 
 
-def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
+def _add_worker(commands: _Commands[_CommandParser]) -> None:
     text = "The broker process of the window. It talks on its standard input and output; do not start it by hand."
     parser = commands.add_parser("worker", description=text)
     _add_broker_arguments(parser, command=True)
@@ -358,7 +381,7 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_worker)
 
 
-def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:
+def _add_demo(commands: _Commands[_CommandParser]) -> None:
     text = (
         "Play the traffic of a shop against a broker: orders, payments and more, with tags and keys, and consumer groups of "
         "which one is slow and builds a backlog."
@@ -371,7 +394,7 @@ def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_demo)
 
 
-def _add_gallery(commands: _Commands[argparse.ArgumentParser]) -> None:
+def _add_gallery(commands: _Commands[_CommandParser]) -> None:
     text = (
         "Open every page on demo data, without a display, and save a picture of each, also without data, while loading and "
         "after errors: light-en/overview.png, light-en/empty-overview.png, …"

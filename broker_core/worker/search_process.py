@@ -140,6 +140,14 @@ class SearchProcess:
         return WorkerLostError(f"the process that searched has ended ({self._process.wait()}); start the search again")
 
 
+def main(_argv: list[str]) -> int:
+    """Search for a worker, over standard input and output; returns the exit code."""
+    # What a library prints must not come between the frames.
+    taken = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return run_search_process(sys.stdin.fileno(), taken)
+
+
 def run_search_process(given: int, taken: int) -> int:
     """The search process: take an order, then search a moment for each frame that follows, until no more do.
 
