@@ -11,7 +11,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import Catalog, CodecError, Columns, Snapshot
+from broker_core.api import CodecError
+from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
 from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.delay import DelayFigures, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate

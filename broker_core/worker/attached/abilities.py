@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import V5
 from broker_core.protocol.codes import version_name
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _BROKERS_NAMED = 3

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from broker_core.cluster.answers import whole_number
 from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 
 OF_BROKERS = "rmq_sys_"
 """Topics of brokers: checkpoints of pops wait for their time in the wheel, too, and nobody sent them."""

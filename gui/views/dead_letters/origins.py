@@ -9,7 +9,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import FieldValues, MessagePage, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.stored_messages import FieldValues, MessagePage
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from monitoring.dead_letters import DEAD_PREFIX, GroupFigures

@@ -10,7 +10,7 @@ from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 from monitoring.collector import Collector
 from tests.support.clock import ManualClock
 
