@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from broker_core.api import Catalog, ReadHistory
+from broker_core.worker.questions.figures import Catalog
+from broker_core.worker.questions.history import ReadHistory
 from monitoring.history.database import Numbers, open_database, set_meta, used_bytes
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder

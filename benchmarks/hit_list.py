@@ -18,7 +18,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import numpy as np
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import Marks, SearchHits
+from broker_core.api import Marks
+from broker_core.worker.questions.searches import SearchHits
 from gui.app.console import make_application
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow

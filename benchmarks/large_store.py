@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from broker_core.api import BrowseQueue, ContinueSearch, MessagePage, SearchHits, SearchStarted, StartSearch
 from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.worker.questions.searches import ContinueSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from tests.support.worker_driver import WorkerDriver
 
 _HOST = HostAddress.parse("127.0.0.1:10911")

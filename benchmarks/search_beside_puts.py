@@ -20,9 +20,9 @@ from pathlib import Path
 
 from benchmarks.cold_reader import drop_pages, round_trips_ms, summed_up
 from benchmarks.large_store import fill
-from broker_core.api import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from tests.support.worker_driver import WorkerDriver
 
 _AT_ONCE = 64

@@ -15,23 +15,22 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from broker_core.api import (
+from broker_core.api import StoreError, UsageError
+from broker_core.worker.questions.alerts import (
     AdoptAlerts,
     AlertCommand,
     AlertPage,
     AlertQuery,
-    Done,
     MarkAlertsTold,
     MuteAlert,
-    Occurred,
     PutAlertRules,
     ReadAlerts,
     RemoveAlertRule,
     SetAlertWebhook,
-    StoreError,
     TryAlertWebhook,
-    UsageError,
 )
+from broker_core.worker.questions.figures import Occurred
+from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_posts import PostOrder, Send, WebhookPoster
 from monitoring.alert_rules import (
     DEFAULT_RULES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from broker_core.api import Catalog
+from broker_core.worker.questions.figures import Catalog
 from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of, total_of
 from monitoring.series import Floats, Ints
 from monitoring.state import ClusterState

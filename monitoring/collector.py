@@ -11,8 +11,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import Catalog, CodecError, Columns, Snapshot
+from broker_core.api import CodecError
 from broker_core.api import names as reserved
+from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
 from monitoring.delay import DelayFigures, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState

@@ -12,15 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broker_core.api import (
-    ORIGIN_LINK,
-    DelayedMessages,
-    MessageDetail,
-    SendMessage,
-    first_topic_of_retry,
-    resent_properties,
-)
+from broker_core.api import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.api import names as reserved
+from broker_core.worker.questions.delays import DelayedMessages
+from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage
 from monitoring.payload.listed import ListMask, MaskOf
 from monitoring.state import ClusterState
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broker_core.api import CodecError, Columns
+from broker_core.api import CodecError
+from broker_core.worker.questions.figures import Columns
 from monitoring.series import Floats, Ints, SlidingRate
 
 

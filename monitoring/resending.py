@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from broker_core.api import ORIGIN_LINK, MessageDetail, SendMessage
+from broker_core.api import ORIGIN_LINK
+from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage
 from monitoring.compose.delivery import SHARDING_KEY
 from monitoring.dead_letters import DeadLetter, resend_of
 

@@ -1,6 +1,6 @@
 """`ClusterState`: what is known of a cluster at one moment, with derived figures.
 
-Shapes: T topics, Q queues, G groups, P positions (a group's offset in a queue), as in `broker_core.worker.channel.schema`.
+Shapes: T topics, Q queues, G groups, P positions (a group's offset in a queue), as in `broker_core.worker.questions.figures`.
 Offsets and counts are int64 with -1 = unknown; rates, ages and lag are float64 with NaN = unknown. Arrays are read-only.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import NO_ANSWER, Catalog
+from broker_core.worker.questions.figures import NO_ANSWER, Catalog
 from monitoring.delay import DelayState, Lateness, no_delays
 from monitoring.sources.base import Reach
 

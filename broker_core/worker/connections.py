@@ -10,7 +10,7 @@ from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Client, Consumers, Producers
 from broker_core.errors import UsageError
 from broker_core.protocol.codes import LanguageCode, version_name
-from broker_core.worker.channel.schema import CloseConnection, ConnectionPage
+from broker_core.worker.questions.administration import CloseConnection, ConnectionPage
 
 PRODUCER, CONSUMER = "producer", "consumer"
 CLOSE_REASON = "closed by hand at the console"

@@ -9,13 +9,14 @@ from typing import Any
 from broker_core.engine.schedule.delay_console import DelayConsole, DelayedPage, LevelFigures, Place
 from broker_core.engine.schedule.lateness import LATE_FROM_MS, LatenessCounts
 from broker_core.errors import BugError, UsageError
-from broker_core.worker.channel.schema import ActOnDelayed, Columns, DelayedActed, DelayedMessages
+from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages
+from broker_core.worker.questions.figures import Columns
 
 _FLOATS = frozenset({"late_p50_ms", "late_p99_ms"})
 
 
 def delay_columns(figures: list[LevelFigures]) -> Columns:
-    """The columns of `broker_core.worker.channel.schema.Snapshot.delays`."""
+    """The columns of `broker_core.worker.questions.figures.Snapshot.delays`."""
     rows = zip(*figures, strict=True) if figures else ((),) * len(LevelFigures._fields)
     return {name: _packed(name, values) for name, values in zip(LevelFigures._fields, rows, strict=True)}
 
@@ -28,7 +29,7 @@ def _packed(name: str, values: tuple[Any, ...]) -> bytes:
 
 
 def lateness_columns(levels: LatenessCounts | None, timers: LatenessCounts | None) -> Columns:
-    """The columns of `broker_core.worker.channel.schema.Snapshot.lateness`."""
+    """The columns of `broker_core.worker.questions.figures.Snapshot.lateness`."""
     if levels is None:
         return {}
     return {

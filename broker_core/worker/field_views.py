@@ -12,8 +12,8 @@ from broker_core.tools.search.facts import MessageFacts, utf8
 from broker_core.tools.search.field_text import field_text
 from broker_core.tools.search.language import parse_field
 from broker_core.tools.search.patterns import MarkPattern
-from broker_core.worker.channel.schema import FieldValues, ReadFields
 from broker_core.worker.message_views import BODY_START_BYTES, StoreReader
+from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 
 PLACES_MAX = 1_000
 FIELDS_MAX = 50

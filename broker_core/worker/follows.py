@@ -25,8 +25,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
 from broker_core.protocol.message.record import decode_record
-from broker_core.worker.channel.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
+from broker_core.worker.channel.schema import Answer
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 from broker_core.worker.searches import SearchStore
 
 if TYPE_CHECKING:

@@ -19,23 +19,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, WorkerError
-from broker_core.worker.channel.schema import (
-    AlertPage,
-    AlertQuery,
-    Catalog,
-    Done,
-    EventPage,
-    HistoryLines,
-    HistorySample,
-    Occurred,
-    Ownership,
-    ReadEvents,
-    ReadHistory,
-    ReadOwnership,
-    Snapshot,
-    Subscriptions,
-    WorkerMessage,
-)
+from broker_core.worker.channel.schema import WorkerMessage
+from broker_core.worker.questions.alerts import AlertPage, AlertQuery
+from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred, Snapshot, Subscriptions
+from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.lifecycle import Done
 
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker

@@ -11,11 +11,12 @@ from typing import Protocol, TypeVar
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.tools.search.fields import group_of_topic
-from broker_core.worker.channel.schema import HistoryLines, Lifeline, ReadHistory
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.lifeline.family import gather_family, join_family
 from broker_core.worker.lifeline.gather import WHOLE, LifelineStore, Reach
 from broker_core.worker.lifeline.model import Position, Story
+from broker_core.worker.questions.history import HistoryLines, ReadHistory
+from broker_core.worker.questions.stored_messages import Lifeline
 
 _T = TypeVar("_T")
 

@@ -18,7 +18,7 @@ from broker_core.protocol.message.message_id import offset_message_id, parse_off
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record
-from broker_core.worker.channel.schema import MessageDetail, MessagePage
+from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage
 
 PAGE_MESSAGES_MAX = 1_000
 BODY_START_BYTES = 200

@@ -23,20 +23,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import BugError, OrbitError, WorkerError
-from broker_core.worker.channel.schema import (
-    PROTOCOL_VERSION,
-    Cancel,
-    Failure,
-    Fatal,
-    Hello,
-    Ready,
-    Reply,
-    Request,
-    Stage,
-    WindowMessage,
-)
+from broker_core.worker.channel.schema import PROTOCOL_VERSION, Cancel, Failure, Reply, Request, WindowMessage
 from broker_core.worker.channel.worker_end import ChannelReader, ChannelWriter, take_channel
 from broker_core.worker.logs import log_file_of, start_logging
+from broker_core.worker.questions.lifecycle import Fatal, Hello, Ready, Stage
 
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker

@@ -24,7 +24,8 @@ from broker_core.tools.search.plan import Plan
 from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader, frame
-from broker_core.worker.channel.schema import Failure, Reply, SearchHits
+from broker_core.worker.channel.schema import Failure, Reply
+from broker_core.worker.questions.searches import SearchHits
 from broker_core.worker.search_turns import SearchTurns
 
 COMMAND: Final = "search-process"

@@ -9,8 +9,8 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from broker_core.worker.channel.schema import SearchHits
 from broker_core.worker.message_views import MessageHead, head_of
+from broker_core.worker.questions.searches import SearchHits
 
 if TYPE_CHECKING:
     # Brings numpy, which a worker that is not asked for a search does without.

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from broker_core.config import StoreConfig
 from broker_core.errors import UsageError
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.worker.channel.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.channel.schema import Answer
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from broker_core.errors import OrbitError, RecordError, RequestRefusedError, Usa
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import check_record
 from broker_core.protocol.message.resent import TIMED
-from broker_core.worker.channel.schema import ListTransactions, SendMessage, TransactionHistory, TransactionPage
+from broker_core.worker.questions.stored_messages import SendMessage
+from broker_core.worker.questions.transactions import ListTransactions, TransactionHistory, TransactionPage
 from broker_core.worker.transaction_search import RecordStore, with_words, words_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import MessagePage
+from broker_core.worker.questions.stored_messages import MessagePage
 from gui.app.console import Console, make_application
 from gui.event_loop.garbage import GarbageTurns
 from gui.gallery.overlays import Open, Overlays, picture_of

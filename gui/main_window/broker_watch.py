@@ -17,7 +17,9 @@ from gui.words.text import tr
 from monitoring.sources.base import Reach, SourceStatus
 
 if TYPE_CHECKING:
-    from broker_core.api import Occurred, OrbitError, Ready
+    from broker_core.api import OrbitError
+    from broker_core.worker.questions.figures import Occurred
+    from broker_core.worker.questions.lifecycle import Ready
     from gui.main_window.detached import DetachedWindow
     from gui.main_window.window import MainWindow
     from gui.operations.alert_center import AlertCenter

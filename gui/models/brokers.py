@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from broker_core.api import Ability
+from broker_core.worker.questions.abilities import Ability
 from monitoring.state import ClusterState
 
 BROKER_ABILITIES = {

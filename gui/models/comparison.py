@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.message_words import record_facts
 from gui.words.text import TimeZoneChoice, count_text, tr

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
-from broker_core.api import SendMessage
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.messages import ALL_QUEUES, Draft, message_to_send, parse_time
 from monitoring.compose.delivery import DELAY_LEVELS, SHARDING_KEY, When, queue_of_key
 from monitoring.compose.template import Moment, Template

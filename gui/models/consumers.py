@@ -10,7 +10,8 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import QUEUES_OF_BROKER, Members
+from broker_core.api import QUEUES_OF_BROKER
+from broker_core.worker.questions.administration import Members
 from monitoring.admin.clients import RunningInfo, same_filter
 from monitoring.lag import Forecast, Outlook
 from monitoring.lag_limits import SHIPPED, LagLimits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import DelayedMessages, PendingTimers
+from broker_core.worker.questions.delays import DelayedMessages, PendingTimers
 from gui.models.table import Lane
 from monitoring.delay import Lateness
 from monitoring.payload.listed import MaskOf

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.api import SearchHits
+from broker_core.worker.questions.searches import SearchHits
 from gui.models.messages import MessageRow
 from gui.models.stored_order import Int64s, StoredOrder
 

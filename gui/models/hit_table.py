@@ -13,7 +13,8 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
 
-from broker_core.api import FieldValues, SearchHits
+from broker_core.worker.questions.searches import SearchHits
+from broker_core.worker.questions.stored_messages import FieldValues
 from gui.models.hit_columns import HitColumns
 from gui.models.messages import MessageRow, masked_row
 from gui.models.stored_order import Int64s

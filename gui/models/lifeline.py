@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broker_core.api import Lifeline
+from broker_core.worker.questions.stored_messages import Lifeline
 from gui.theme.tokens import State
 from gui.words.text import KnownTexts, count_text, duration_text, milliseconds_text, tr
 

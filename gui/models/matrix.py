@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broker_core.api import HistoryLines
+from broker_core.worker.questions.history import HistoryLines
 from monitoring.series import Floats
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.table_text import as_markdown, as_tsv
 from monitoring.payload.content import Kind

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PROPERTY_MEANINGS
 from gui.models.messages import UNIQUE_KEY
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr

@@ -14,13 +14,8 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import (
-    MessageDetail,
-    MessagePage,
-    SendMessage,
-    first_topic_of_retry,
-    resent_properties,
-)
+from broker_core.api import first_topic_of_retry, resent_properties
+from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker_core.api import Catalog
+from broker_core.worker.questions.figures import Catalog
 from gui.models.favourites import Pins
 from gui.models.topics import IDLE_AFTER_MS
 from gui.theme.tokens import State

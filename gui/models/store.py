@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker_core.api import StorePicture
+from broker_core.worker.questions.administration import StorePicture
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broker_core.api import MessagePage
+from broker_core.worker.questions.stored_messages import MessagePage
 from monitoring.series import Floats
 
 PARTS_MAX = 24

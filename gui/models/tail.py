@@ -13,7 +13,7 @@ from typing import cast
 
 from PySide6.QtCore import QObject, Qt
 
-from broker_core.api import Followed
+from broker_core.worker.questions.searches import Followed
 from gui.models.packed_rows import PackedRows
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
 from gui.models.tail_rows import TailRow, Unpacked, is_marked, number_of, packed_rows

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from broker_core.api import Followed
+from broker_core.worker.questions.searches import Followed
 from gui.theme.tokens import State
 from monitoring.payload.listed import NO_MASK, ListMask, MaskOf
 

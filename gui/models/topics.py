@@ -9,8 +9,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import Catalog
 from broker_core.api import names as reserved
+from broker_core.worker.questions.figures import Catalog
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Floats, Ints
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broker_core.api import AtomicPage, TransactionHistory, TransactionPage
+from broker_core.worker.questions.transactions import AtomicPage, TransactionHistory, TransactionPage
 from monitoring.payload.listed import ListMask, MaskOf
 
 PREPARED, CHECKING, WAITING = "prepared", "checking", "waiting"

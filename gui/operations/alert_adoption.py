@@ -9,7 +9,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
-from broker_core.api import AdoptAlerts, OrbitError, UsageError
+from broker_core.api import OrbitError, UsageError
+from broker_core.worker.questions.alerts import AdoptAlerts
 from gui.operations.queries import BackgroundCall
 from gui.words.error_words import kept_line
 from gui.words.text import Words, tr

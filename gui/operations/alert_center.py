@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
-from broker_core.api import (
+from broker_core.api import OrbitError
+from broker_core.api import names as reserved
+from broker_core.worker.questions.alerts import (
     AlertPage,
-    Done,
     MarkAlertsTold,
     MuteAlert,
-    OrbitError,
     PutAlertRules,
     ReadAlerts,
     RemoveAlertRule,
     SetAlertWebhook,
     TryAlertWebhook,
 )
-from broker_core.api import names as reserved
+from broker_core.worker.questions.lifecycle import Done
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
@@ -41,7 +41,8 @@ from monitoring.unjudged import Cause, Lack
 from monitoring.webhook import WebhookResult
 
 if TYPE_CHECKING:
-    from broker_core.api import AlertCommand, Occurred
+    from broker_core.worker.questions.alerts import AlertCommand
+    from broker_core.worker.questions.figures import Occurred
     from gui.views.page import Notify
     from monitoring.state import ClusterState
 

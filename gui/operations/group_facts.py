@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import BrokerAnswer, JsonBodyError, Members, OrbitError
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.administration import BrokerAnswer, Members
 from gui.models.consumers import GroupRow
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import EventPage, OrbitError, ReadEvents, ReadHistory
-from broker_core.api import HistoryLines as Answer
+from broker_core.api import OrbitError
+from broker_core.worker.questions.history import EventPage, ReadEvents, ReadHistory
+from broker_core.worker.questions.history import HistoryLines as Answer
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line
 from gui.words.text import tr

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from broker_core.api import FieldValues, NetworkError, OrbitError
+from broker_core.api import NetworkError, OrbitError
+from broker_core.worker.questions.stored_messages import FieldValues
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import HitTableModel
 from gui.models.stored_order import Int64s

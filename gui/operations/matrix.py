@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import HistoryLines, OrbitError, ReadHistory
+from broker_core.api import OrbitError
+from broker_core.worker.questions.history import HistoryLines, ReadHistory
 from gui.models.matrix import NO_MATRIX, matrix_of
 from gui.operations.history import goes_on
 from gui.operations.queries import LatestQuery

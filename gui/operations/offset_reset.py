@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from broker_core.api import (
-    AskBroker,
-    BrokerAnswer,
-    JsonBodyError,
-    NetworkError,
-    OrbitError,
-    RequestCode,
-    ResponseCode,
-    as_message_queue,
-    parse_object,
-)
+from broker_core.api import JsonBodyError, NetworkError, OrbitError, RequestCode, ResponseCode, as_message_queue, parse_object
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
 from gui.words.broker_words import broker_text

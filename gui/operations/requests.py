@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RemoteError
+from broker_core.api import OrbitError, RemoteError
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from monitoring.sources.base import ClusterSource, Pending
 
 T = TypeVar("T")

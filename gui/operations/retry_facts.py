@@ -8,7 +8,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import BrokerAnswer, JsonBodyError, MessageDetail, OrbitError
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.operations.queries import LatestQuery
 from monitoring.admin.groups import ask_settings, read_settings
 from monitoring.dead_letters import RETRIES_DEFAULT, WaitingRetry

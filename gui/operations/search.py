@@ -9,7 +9,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import Done, OrbitError, SearchHits, SearchStarted
+from broker_core.api import OrbitError
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import SearchHits, SearchStarted
 from gui.operations.queries import LatestQuery
 from gui.operations.tasks import Pausing, Task, TaskList
 from gui.words.text import count_text, tr

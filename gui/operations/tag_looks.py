@@ -7,7 +7,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import FoundOffset, MessagePage, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.stored_messages import FoundOffset, MessagePage
 from gui.event_loop.turns import next_turn
 from gui.models.tag_parts import Look, look_at
 from gui.operations.queries import LatestQuery

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import BrokerAnswer, Catalog, JsonBodyError, OrbitError, TopicMeasures
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.administration import BrokerAnswer, TopicMeasures
+from broker_core.worker.questions.figures import Catalog
 from gui.models.topic_queues import QueueMeasure, TopicMeasure
 from gui.operations.queries import LatestQuery
 from monitoring.admin.topics import (

@@ -7,7 +7,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import AskBroker, BrokerAnswer, CancelledByUserError, OrbitError
+from broker_core.api import CancelledByUserError, OrbitError
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.operations.in_turn import InTurn
 from monitoring.sources.base import ClusterSource, Pending
 

@@ -13,7 +13,8 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import Ability, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.abilities import Ability
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker_core.api import Ready
+from broker_core.worker.questions.lifecycle import Ready
 from gui.theme.tokens import State
 from gui.words.text import tr
 

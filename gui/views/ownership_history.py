@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
 
-from broker_core.api import EventPage, OrbitError, Ownership, ReadEvents, ReadOwnership
+from broker_core.api import OrbitError
+from broker_core.worker.questions.history import EventPage, Ownership, ReadEvents, ReadOwnership
 from gui.models.consumers import own_first
 from gui.operations.history import goes_on
 from gui.operations.queries import LatestQuery

@@ -10,7 +10,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
-from broker_core.api import AskBroker, BrokerAnswer, JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain
 from gui.theme.tokens import Size, State

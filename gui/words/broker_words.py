@@ -14,7 +14,7 @@ from gui.words.child_words import child_text
 from gui.words.text import KnownTexts, tr
 
 if TYPE_CHECKING:
-    from broker_core.api import Occurred
+    from broker_core.worker.questions.figures import Occurred
 
 _TEXTS = KnownTexts(
     "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}",

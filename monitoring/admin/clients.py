@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import AskBroker, RequestCode, as_message_queue, parse_object
+from broker_core.api import RequestCode, as_message_queue, parse_object
+from broker_core.worker.questions.administration import AskBroker
 
 BLOCKED_AFTER_MS = 60_000
 """Messages held without any consumption for so long may be stuck in a listener."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import ConnectionPage
+from broker_core.worker.questions.administration import ConnectionPage
 
 SILENT_MS = 60_000
 """Clients send a heartbeat every 30 s; after two that are missing something is wrong."""

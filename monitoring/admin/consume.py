@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import AskBroker, JsonBodyError, MessageDetail, RequestCode, parse_object
+from broker_core.api import JsonBodyError, RequestCode, parse_object
+from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.stored_messages import MessageDetail
 
 
 class Outcome(Enum):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 
-from broker_core.api import EventPage
+from broker_core.worker.questions.history import EventPage
 
 
 class EventGroup(Enum):

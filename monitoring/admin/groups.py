@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broker_core.api import AskBroker, JsonBodyError, RequestCode, emit, parse_object
+from broker_core.api import JsonBodyError, RequestCode, emit, parse_object
+from broker_core.worker.questions.administration import AskBroker
 
 RETRY_QUEUES_MAX = 4_096
 RETRY_TIMES_MAX = 1_000

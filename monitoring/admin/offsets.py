@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 
-from broker_core.api import AskBroker, JsonBodyError, RequestCode
+from broker_core.api import JsonBodyError, RequestCode
+from broker_core.worker.questions.administration import AskBroker
 
 TO_THE_END = -1
 """As a timestamp of a reset: the end of the queue."""

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from broker_core.api import AskBroker, BrokerAnswer, CodecError, RequestCode, parse_object
+from broker_core.api import CodecError, RequestCode, parse_object
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 _BUCKET = re.compile(r"\[([^\]]+)\]:(\d+)")
 

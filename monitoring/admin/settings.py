@@ -9,16 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import (
-    AskBroker,
-    BrokerAnswer,
-    CodecError,
-    RequestCode,
-    SettingKind,
-    SettingSpec,
-    parse_properties,
-    setting_specs,
-)
+from broker_core.api import CodecError, RequestCode, SettingKind, SettingSpec, parse_properties, setting_specs
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 HOURS_OF_DAY = 24
 PATH_KEYS = frozenset(

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from broker_core.api import AskBroker, JsonBodyError, RequestCode, parse_object
+from broker_core.api import JsonBodyError, RequestCode, parse_object
 from broker_core.api import names as reserved
+from broker_core.worker.questions.administration import AskBroker
 
 MESSAGE_TYPE = "message.type"
 """The attribute that says what kind of messages a topic takes."""

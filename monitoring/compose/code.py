@@ -13,7 +13,8 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
-from broker_core.api import SendMessage, java_string_hash
+from broker_core.api import java_string_hash
+from broker_core.worker.questions.stored_messages import SendMessage
 from monitoring.compose.delivery import DELAY, SHARDING_KEY, TIMER_DELAY_MS, TIMER_DELIVER_MS
 
 KEYS, TAGS = "KEYS", "TAGS"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from broker_core.api import Catalog, Occurred, counted
+from broker_core.api import counted
+from broker_core.worker.questions.figures import Catalog, Occurred
 from monitoring.series import Ints
 from monitoring.state import ClusterState
 

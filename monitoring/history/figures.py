@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broker_core.api import Catalog
+from broker_core.worker.questions.figures import Catalog
 from monitoring.alert_rules import members_known
 from monitoring.history.tiers import rounded
 from monitoring.series import Floats, Ints

@@ -5,20 +5,11 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from broker_core.api import (
-    AlertPage,
-    AlertQuery,
-    Done,
-    EventPage,
-    HistoryLines,
-    HistorySample,
-    Occurred,
-    Ownership,
-    ReadEvents,
-    ReadHistory,
-    ReadOwnership,
-    StoreError,
-)
+from broker_core.api import StoreError
+from broker_core.worker.questions.alerts import AlertPage, AlertQuery
+from broker_core.worker.questions.figures import HistorySample, Occurred
+from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.history.database import BUSY_SECONDS
 from monitoring.history.queries import HistoryQueries

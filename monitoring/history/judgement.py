@@ -6,7 +6,8 @@ import logging
 import sqlite3
 from collections.abc import Callable
 
-from broker_core.api import CodecError, HistorySample, Occurred, OrbitError, StoreError
+from broker_core.api import CodecError, OrbitError, StoreError
+from broker_core.worker.questions.figures import HistorySample, Occurred
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.collector import Collector
 from monitoring.history.changes import OffsetWatch

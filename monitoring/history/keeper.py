@@ -17,24 +17,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from broker_core.api import (
-    AlertPage,
-    AlertQuery,
-    Catalog,
-    CodecError,
-    Done,
-    EventPage,
-    HistoryLines,
-    HistorySample,
-    Occurred,
-    OrbitError,
-    Ownership,
-    ReadEvents,
-    ReadHistory,
-    ReadOwnership,
-    StoreError,
-    WorkerError,
-)
+from broker_core.api import CodecError, OrbitError, StoreError, WorkerError
+from broker_core.worker.questions.alerts import AlertPage, AlertQuery
+from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred
+from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_store import FILE_NAME as ALERTS_NAME
 from monitoring.database_file import set_aside

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broker_core.api import HistoryLines, Ownership
+from broker_core.worker.questions.history import HistoryLines, Ownership
 from monitoring.history.figures import POSITION
 from monitoring.series import Floats, Ints
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from broker_core.api import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership, UsageError
+from broker_core.api import UsageError
+from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
 from monitoring.history.database import layouts_of, open_for_reading
 from monitoring.history.figures import split_name
 from monitoring.history.ownership import client_names, owned_stretches, positions_of

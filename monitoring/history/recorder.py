@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from broker_core.api import Catalog
+from broker_core.worker.questions.figures import Catalog
 from monitoring.history.database import PRESENT, Numbers, set_meta, transaction
 from monitoring.history.figures import KindSample, Names, samples_of
 from monitoring.history.open_block import OpenBlock, SubjectRows

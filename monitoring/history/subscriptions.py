@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from broker_core.api import Subscriptions
+from broker_core.worker.questions.figures import Subscriptions
 from monitoring.history.database import set_meta, transaction
 
 ROWS_MAX = 20_000

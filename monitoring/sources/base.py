@@ -13,54 +13,55 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     # Needed for types only, and slow to import: the frame of the window is on screen before them.
-    from broker_core.api import (
-        ActOnDelayed,
-        ActOnTimers,
-        AlertCommand,
-        AlertPage,
+    from broker_core.api import OrbitError
+    from broker_core.worker.questions.administration import (
         AskBroker,
-        AtomicPage,
         BrokerAnswer,
-        CheckTransaction,
         CloseConnection,
         ConnectionPage,
         CreateTopic,
+        Members,
+        StorePicture,
+        TopicMeasures,
+    )
+    from broker_core.worker.questions.alerts import AlertCommand, AlertPage, ReadAlerts
+    from broker_core.worker.questions.delays import (
+        ActOnDelayed,
+        ActOnTimers,
         DelayedActed,
         DelayedMessages,
-        Done,
-        EndTransaction,
-        EventPage,
-        FieldValues,
-        Followed,
-        FollowStarted,
-        FoundOffset,
-        HistoryLines,
-        Lifeline,
         ListTimers,
-        ListTransactions,
-        Members,
-        MessageDetail,
-        MessagePage,
-        NoteEvent,
-        Occurred,
-        OrbitError,
-        Ownership,
         PendingTimers,
-        ReadAlerts,
+        TimerForecast,
+        TimersActed,
+    )
+    from broker_core.worker.questions.figures import Occurred
+    from broker_core.worker.questions.history import (
+        EventPage,
+        HistoryLines,
+        NoteEvent,
+        Ownership,
         ReadEvents,
         ReadHistory,
         ReadOwnership,
-        Ready,
-        ResumeTransaction,
-        SearchHits,
-        SearchStarted,
+    )
+    from broker_core.worker.questions.lifecycle import Done, Ready
+    from broker_core.worker.questions.searches import Followed, FollowStarted, SearchHits, SearchStarted, StartFollow
+    from broker_core.worker.questions.stored_messages import (
+        FieldValues,
+        FoundOffset,
+        Lifeline,
+        MessageDetail,
+        MessagePage,
         SendMessage,
         SendReceipt,
-        StartFollow,
-        StorePicture,
-        TimerForecast,
-        TimersActed,
-        TopicMeasures,
+    )
+    from broker_core.worker.questions.transactions import (
+        AtomicPage,
+        CheckTransaction,
+        EndTransaction,
+        ListTransactions,
+        ResumeTransaction,
         TransactionHistory,
         TransactionPage,
     )

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.api import AlertPage, PutAlertRules, ReadAlerts, ReadEvents, RemoveAlertRule, SetAlertWebhook
+from broker_core.worker.questions.alerts import AlertPage, PutAlertRules, ReadAlerts, RemoveAlertRule, SetAlertWebhook
+from broker_core.worker.questions.history import ReadEvents
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.alert_store import FILE_NAME

@@ -9,7 +9,6 @@ from collections import Counter
 
 import pytest
 
-from broker_core.api import ListTransactions, Snapshot, TransactionPage
 from broker_core.client.message import Message
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import ClientConfig, StoreConfig
@@ -21,6 +20,8 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from broker_core.transport.client import ConnectionPool
+from broker_core.worker.questions.figures import Snapshot
+from broker_core.worker.questions.transactions import ListTransactions, TransactionPage
 from tests.support.broker_process import CHECKOUT
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.store_check import check_closed_store

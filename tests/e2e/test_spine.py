@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
-from broker_core.api import MessagePage
+from broker_core.worker.questions.stored_messages import MessagePage
 from gui.models.reports import RunState
 from gui.processes.spark_child import SparkState
 from monitoring.sources.base import SourceStatus

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from broker_core.api import AskBroker, CreateTopic, RequestCode, SendMessage
+from broker_core.api import RequestCode
+from broker_core.worker.questions.administration import AskBroker, CreateTopic
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.views.consumers.view import ConsumersView
 from gui.views.topics.topic_view import TopicView
 from tests.e2e.conftest import App

@@ -9,19 +9,14 @@ import pytest
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import ForeignStoreError, ReadOnlyConnectionError, UsageError
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.worker.channel.schema import (
-    AskBroker,
-    BrowseQueue,
-    ContinueSearch,
-    CreateTopic,
-    ListDelayed,
-    ListTransactions,
-    SendMessage,
-    StartSearch,
-)
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.embedded.sampler import Sampler
 from broker_core.worker.embedded.stored_engine import NOT_CLOSED, StoredEngine
+from broker_core.worker.questions.administration import AskBroker, CreateTopic
+from broker_core.worker.questions.delays import ListDelayed
+from broker_core.worker.questions.searches import ContinueSearch, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
+from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from broker_core.api import Ability, Members
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.administration import Members
 from gui.models.brokers import broker_rows
 from gui.models.consumers import member_rows, position_rows, with_told_owners
 from gui.views.action_dialog import cannot_reason

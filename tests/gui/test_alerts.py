@@ -9,7 +9,8 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
+from broker_core.api import StoreError
+from broker_core.worker.questions.alerts import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule
 from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.theme.tokens import State

@@ -10,7 +10,10 @@ import pytest
 from gui.bridge import child_process, program
 from pytestqt.qtbot import QtBot
 
-from broker_core.api import CreateTopic, Done, MessagePage, SendMessage, SendReceipt, StoreLockedError, WorkerLostError
+from broker_core.api import StoreLockedError, WorkerLostError
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.stored_messages import MessagePage, SendMessage, SendReceipt
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from monitoring.sources.base import SourceStatus

@@ -8,7 +8,8 @@ import pytest
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel
 
-from broker_core.api import BrokerAnswer, RemoteError, RequestCode, setting_specs
+from broker_core.api import RemoteError, RequestCode, setting_specs
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS

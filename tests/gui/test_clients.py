@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from broker_core.api import CloseConnection, WorkerError
+from broker_core.api import WorkerError
+from broker_core.worker.questions.administration import CloseConnection
 from gui.views.clients.view import NOTES, ClientsView
 from monitoring.admin.connections import Role
 from monitoring.sources.base import SourceStatus

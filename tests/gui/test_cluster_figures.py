@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from broker_core.api import BrokerAnswer, RequestCode, StoreError, emit
+from broker_core.api import RequestCode, StoreError, emit
 from broker_core.worker.attached.refusals import cannot_answer
-from broker_core.worker.channel.schema import ReadStore
+from broker_core.worker.questions.administration import BrokerAnswer, ReadStore
 from gui.views.explanation import explained_at, explained_column
 from gui.views.store.view import StoreView
 from gui.words.term_texts import TERMS

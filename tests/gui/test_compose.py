@@ -14,7 +14,10 @@ from PySide6.QtCore import QSettings, QThreadPool
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit
 
-from broker_core.api import ConnectionLostError, ListTransactions, Members, MessagePage, RemoteError, SendReceipt
+from broker_core.api import ConnectionLostError, RemoteError
+from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.stored_messages import MessagePage, SendReceipt
+from broker_core.worker.questions.transactions import ListTransactions
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.compose_history import (
     BODY_BYTES_MAX,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 
-from broker_core.api import CreateTopic
+from broker_core.worker.questions.administration import CreateTopic
 from gui.app.console import Console, set_scale
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster

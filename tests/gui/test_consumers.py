@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import Members, WorkerError, emit
+from broker_core.api import WorkerError, emit
+from broker_core.worker.questions.administration import Members
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,

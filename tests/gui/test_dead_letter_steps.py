@@ -13,7 +13,9 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel
 
-from broker_core.api import ORIGIN_LINK, ConnectionLostError, Members, MessageDetail, RemoteError, SendMessage, SendReceipt
+from broker_core.api import ORIGIN_LINK, ConnectionLostError, RemoteError
+from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY

@@ -11,20 +11,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from broker_core.api import (
-    ORIGIN_LINK,
-    BrokerAnswer,
-    DelayedMessages,
-    FieldValues,
-    Members,
-    MessageDetail,
-    RemoteError,
-    RequestCode,
-    SendMessage,
-    SendReceipt,
-    WorkerError,
-    emit,
-)
+from broker_core.api import ORIGIN_LINK, RemoteError, RequestCode, WorkerError, emit
+from broker_core.worker.questions.administration import BrokerAnswer, Members
+from broker_core.worker.questions.delays import DelayedMessages
+from broker_core.worker.questions.stored_messages import FieldValues, MessageDetail, SendMessage, SendReceipt
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of

@@ -10,7 +10,8 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from broker_core.api import ActOnDelayed, ActOnTimers, DelayedActed, StoreError
+from broker_core.api import StoreError
+from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, DelayedActed
 from gui.models.delay import (
     DENSITY_PARTS,
     DOTS_MAX,

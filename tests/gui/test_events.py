@@ -7,7 +7,8 @@ from functools import partial
 
 import pytest
 
-from broker_core.api import NoteEvent, ReadEvents, StoreError
+from broker_core.api import StoreError
+from broker_core.worker.questions.history import NoteEvent, ReadEvents
 from gui.views.events.view import ASK_MS, EventsView
 from gui.views.events.words import ACTION_NAMES, text_of
 from monitoring.admin.events import EventRow

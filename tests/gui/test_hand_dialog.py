@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.api import BrokerAnswer, Members, MessageDetail, RemoteError, RequestCode, SendMessage, SendReceipt
+from broker_core.api import RemoteError, RequestCode
 from broker_core.client.push_consumer import PushConsumer
+from broker_core.worker.questions.administration import BrokerAnswer, Members
+from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.messages.hand_dialog import HANDED_MAX, HandDialog
 from gui.views.messages.view import MessagesView

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QObject
 
-from broker_core.api import EventPage, ReadEvents, ReadHistory, WorkerError
-from broker_core.api import HistoryLines as Answer
+from broker_core.api import WorkerError
+from broker_core.worker.questions.history import EventPage, ReadEvents, ReadHistory
+from broker_core.worker.questions.history import HistoryLines as Answer
 from gui.operations.history import EventMarks, HistoryLines, RecordBegin
 from gui.plots.event_marks import chart_marks
 from monitoring.series import History

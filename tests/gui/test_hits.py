@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QObject, Qt
 
-from broker_core.api import FieldValues, NetworkError, SearchHits, WorkerError
+from broker_core.api import NetworkError, WorkerError
+from broker_core.worker.questions.searches import SearchHits
+from broker_core.worker.questions.stored_messages import FieldValues
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import KNOWN_ROWS_MAX, LOADING, HitTableModel
 from gui.models.stored_order import StoredOrder

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
 
-from broker_core.api import FieldValues
+from broker_core.worker.questions.stored_messages import FieldValues
 from gui.operations.decoding import RULES_FILE, DecoderBook
 from gui.operations.message_job import Chosen, MessageJob
 from gui.operations.tasks import TaskList

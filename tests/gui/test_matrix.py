@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QObject, Qt
 
-from broker_core.api import HistoryLines, RemoteError, WorkerError
+from broker_core.api import RemoteError, WorkerError
+from broker_core.worker.questions.history import HistoryLines
 from gui.gallery.sources import REASON
 from gui.models.matrix import NO_MATRIX, Matrix, matrix_of
 from gui.operations.matrix import REFRESH_MIN_MS, HistoryMatrix

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QItemSelectionModel
 
-from broker_core.api import SendMessage
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, kept_text
 from gui.main_window.status_bar import _TaskLine
 from gui.models.replay_order import Goal, ReplayOrder, Speed

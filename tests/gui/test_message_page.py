@@ -13,10 +13,12 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import CreateTopic, Done, UsageError
+from broker_core.api import UsageError
 from broker_core.client.message import Message
 from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.lifecycle import Done
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.models.lifeline import MISSING, life_chips, life_events

@@ -13,7 +13,8 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from broker_core.api import MessageDetail, MessagePage, RemoteError, SendMessage
+from broker_core.api import RemoteError
+from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from gui.models.message_copy import message_json
 from gui.models.message_properties import property_rows
 from gui.models.messages import (

@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QObject
 
-from broker_core.api import Done, WorkerError
+from broker_core.api import WorkerError
+from broker_core.worker.questions.lifecycle import Done
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.queries import BackgroundCall, LatestQuery, _Work
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from broker_core.api import MessagePage
 from broker_core.client.admin import AdminClient
 from broker_core.client.atomic_producer import AbortNeededError, AtomicProducer, FencedError
 from broker_core.client.message import Message
@@ -21,6 +20,7 @@ from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.worker.questions.stored_messages import MessagePage
 from gui.operations.retry_facts import LimitFrom
 from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.dead_letters.view import DeadLettersView

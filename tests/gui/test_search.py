@@ -9,7 +9,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QPushButton
 
-from broker_core.api import FilterError, SearchHits, SearchStarted, WorkerLostError
+from broker_core.api import FilterError, WorkerLostError
+from broker_core.worker.questions.searches import SearchHits, SearchStarted
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
 from gui.plots.stacked_bars import AXIS_WIDTH

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtCore import Qt
 
-from broker_core.api import ReadOnlyConnectionError, SendMessage
+from broker_core.api import ReadOnlyConnectionError
 from broker_core.tools.search.export import read_rows
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.operations.decoding import RULES_FILE
 from gui.operations.message_job import JobState
 from gui.operations.search import SearchState

@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 from PySide6.QtWidgets import QLabel
 
-from broker_core.api import AskBroker, BrokerAnswer, RequestCode, StoreError
+from broker_core.api import RequestCode, StoreError
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.models.store import LogFileShape, log_shapes
 from gui.plots.log_bars import LogBar, LogBars
 from gui.views.store.disk_panel import reached_text

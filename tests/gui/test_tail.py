@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QObject, Qt
 
-from broker_core.api import FilterError, Followed, SendMessage, StartFollow, UsageError
+from broker_core.api import FilterError, UsageError
+from broker_core.worker.questions.searches import Followed, StartFollow
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.table import CELL_ROLE, CellKind
 from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import TailRow, number_of, packed_rows, unpacked

@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
-from broker_core.api import CreateTopic, RemoteError
+from broker_core.api import RemoteError
+from broker_core.worker.questions.administration import CreateTopic
 from gui.models.topics import (
     QueueRow,
     TopicHealth,

@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel
 
-from broker_core.api import (
+from broker_core.api import StoreError
+from broker_core.worker.questions.transactions import (
     CheckTransaction,
     EndTransaction,
     ListTransactions,
     ResumeTransaction,
-    StoreError,
     TransactionHistory,
 )
 from gui.models.transactions import (

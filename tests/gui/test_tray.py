@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import PutAlertRules, RemoveAlertRule, WorkerError
+from broker_core.api import WorkerError
+from broker_core.worker.questions.alerts import PutAlertRules, RemoveAlertRule
 from gui.main_window.close_question import CloseQuestion
 from gui.main_window.tray import STAY_KEY
 from gui.theme.manager import ThemeManager, ThemeMode

@@ -5,7 +5,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QToolButton
 
-from broker_core.api import Occurred, StoreLockedError
+from broker_core.api import StoreLockedError
+from broker_core.worker.questions.figures import Occurred
 from gui.main_window.places import Place
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode

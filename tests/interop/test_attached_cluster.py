@@ -13,17 +13,10 @@ from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
-from broker_core.worker.channel.schema import (
-    AskBroker,
-    BrowseQueue,
-    CreateTopic,
-    FindOffset,
-    ListDelayed,
-    ListMembers,
-    ListTransactions,
-    ReadMessage,
-    SendMessage,
-)
+from broker_core.worker.questions.administration import AskBroker, CreateTopic, ListMembers
+from broker_core.worker.questions.delays import ListDelayed
+from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, ReadMessage, SendMessage
+from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.attached import decided, sampled
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually

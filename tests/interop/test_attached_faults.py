@@ -18,7 +18,9 @@ from broker_core.protocol.names import HALF_TOPIC
 from broker_core.tools.commands import search as search_command
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
-from broker_core.worker.channel.schema import Ability, BrowseQueue, ContinueSearch, StartSearch
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.searches import ContinueSearch, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue
 from tests.support.attached import asking, attached, sampled
 from tests.support.held_still import furnish, look_at_everything, picture_of
 from tests.support.real_broker import RealBroker

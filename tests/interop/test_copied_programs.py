@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.api import SendMessage
 from broker_core.client.admin import AdminClient
 from broker_core.tools.commands.search import main as search
+from broker_core.worker.questions.stored_messages import SendMessage
 from monitoring.compose.code import LANGUAGES
 from tests.support.broker_process import running_broker
 from tests.support.toolchains import go_module, java_class_path, java_command, run

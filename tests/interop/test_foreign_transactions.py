@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from broker_core.api import ListTransactions
+from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.foreign_transactions import ForeignProducer, delivered, expected, transaction_worker
 from tests.support.remoting_peer import eventually_answers
 from tests.support.toolchains import go_module, go_program, java_class_path, java_command

@@ -25,7 +25,8 @@ from broker_core.errors import NetworkError, OrbitError, RemoteError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.worker.channel.schema import ContinueFollow, ContinueSearch, ListMembers, StartFollow, StartSearch
+from broker_core.worker.questions.administration import ListMembers
+from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, StartFollow, StartSearch
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.snapshots import OffsetSnapshots
 from monitoring.admin.offsets import QueueMove

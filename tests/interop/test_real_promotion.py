@@ -12,7 +12,9 @@ from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
-from broker_core.worker.channel.schema import AskBroker, BrowseQueue, ContinueSearch, SendMessage, StartSearch
+from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.searches import ContinueSearch, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
 from monitoring.collector import Collector
 from tests.support.attached import asking, attached
 from tests.support.real_set import MOVED, STEADY, RealSet

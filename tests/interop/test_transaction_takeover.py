@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from broker_core.api import CheckTransaction, ListTransactions
 from broker_core.client.message import Message
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.transaction.history import LifeState, read_history
+from broker_core.worker.questions.transactions import CheckTransaction, ListTransactions
 from tests.support.foreign_transactions import SETTINGS, delivered
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers

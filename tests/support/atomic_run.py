@@ -9,13 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker_core.api import Ready
 from broker_core.client.atomic_producer import AtomicProducer
 from broker_core.client.message import Message
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.transport.client import ConnectionPool
+from broker_core.worker.questions.lifecycle import Ready
 from tests.crash.transformer import BATCH, SOURCE, TARGETS, position, read
 from tests.support.broker_process import CHECKOUT
 from tests.support.worker_driver import WorkerDriver

@@ -11,7 +11,8 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
-from broker_core.worker.channel.schema import ListTransactions, Query, TransactionPage
+from broker_core.worker.channel.schema import Query
+from broker_core.worker.questions.transactions import ListTransactions, TransactionPage
 from tests.support.embedded import started
 
 A = TypeVar("A")

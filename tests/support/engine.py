@@ -22,9 +22,10 @@ from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
-from broker_core.worker.channel.schema import CreateTopic, SendMessage, SendReceipt
 from broker_core.worker.connections import OpenConnection
 from broker_core.worker.embedded.atomic_views import AtomicTransactions
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from broker_core.worker.transactions import Transactions
 from tests.support.clock import ManualClock
 

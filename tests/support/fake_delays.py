@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from broker_core.api import DelayedMessages, PendingTimers, TimerForecast
+from broker_core.worker.questions.delays import DelayedMessages, PendingTimers, TimerForecast
 from monitoring.delay import DelayState, Lateness
 from tests.support.fake_shop import TAKEN_MS
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from broker_core.api import Catalog, Members, TopicMeasures
+from broker_core.worker.questions.administration import Members, TopicMeasures
+from broker_core.worker.questions.figures import Catalog
 from monitoring.state import ClusterState
 from tests.support.fake_delays import fake_delays, fake_lateness
 from tests.support.fake_shop import GROUPS, PAYMENT_SHARES, TAKEN_MS, TOPICS

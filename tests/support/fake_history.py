@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from broker_core.api import HistoryLines, Ownership, ReadHistory, ReadOwnership
+from broker_core.worker.questions.history import HistoryLines, Ownership, ReadHistory, ReadOwnership
 from monitoring.series import History
 from monitoring.state import ClusterState
 from tests.support.fake_shop import TAKEN_MS

@@ -6,7 +6,7 @@ import json
 import zlib
 from typing import Any
 
-from broker_core.api import Lifeline, MessageDetail, MessagePage
+from broker_core.worker.questions.stored_messages import Lifeline, MessageDetail, MessagePage
 from monitoring.state import ClusterState
 from tests.support.fake_figures import fake_state
 from tests.support.fake_shop import TAKEN_MS

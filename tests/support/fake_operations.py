@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from broker_core.api import BrokerAnswer, ConnectionPage, EventPage, ReadEvents, RequestCode, StorePicture, emit, setting_specs
+from broker_core.api import RequestCode, emit, setting_specs
 from broker_core.protocol.properties_text import format_properties
+from broker_core.worker.questions.administration import BrokerAnswer, ConnectionPage, StorePicture
+from broker_core.worker.questions.history import EventPage, ReadEvents
 
 TAKEN_MS = 1_795_227_302_640
 GIB = 1 << 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker_core.api import Ready
+from broker_core.worker.questions.lifecycle import Ready
 
 TAKEN_MS = 1_795_227_302_640
 """2026-11-21 02:15:02.640 UTC."""

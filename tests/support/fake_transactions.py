@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker_core.api import AtomicPage, TransactionHistory, TransactionPage
+from broker_core.worker.questions.transactions import AtomicPage, TransactionHistory, TransactionPage
 from tests.support.fake_shop import TAKEN_MS
 
 

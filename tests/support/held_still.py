@@ -14,19 +14,11 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, parse_object
 from broker_core.worker.attached.cluster import AttachedCluster
 from broker_core.worker.attached.queries import ClusterQueries
-from broker_core.worker.channel.schema import (
-    BrowseQueue,
-    ContinueSearch,
-    DelayedMessages,
-    ListDelayed,
-    ListMembers,
-    ListTransactions,
-    MessagePage,
-    ReadMessage,
-    SearchHits,
-    SearchStarted,
-    StartSearch,
-)
+from broker_core.worker.questions.administration import ListMembers
+from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
+from broker_core.worker.questions.searches import ContinueSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, ReadMessage
+from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.attached import told
 
 MESSAGES, CONSUMED = 10, 4

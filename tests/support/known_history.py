@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from broker_core.api import Catalog
+from broker_core.worker.questions.figures import Catalog
 from monitoring.history.database import FILE_NAME, open_database, transaction
 from monitoring.history.recorder import Recorder
 from monitoring.history.subscriptions import SubscriptionLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from broker_core.api import Members
+from broker_core.worker.questions.administration import Members
 from tests.support.fake_source import FakePending, FakeSource, fake_state
 
 T = TypeVar("T")

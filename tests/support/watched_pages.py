@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QEventLoop, QSettings, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from broker_core.api import MessagePage, SendMessage, SendReceipt
+from broker_core.worker.questions.stored_messages import MessagePage, SendMessage, SendReceipt
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import STORES_KEY, Cluster, kept_text

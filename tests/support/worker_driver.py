@@ -13,17 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
-from broker_core.api import (
-    Answer,
-    Failure,
-    Fatal,
-    Query,
-    Ready,
-    Reply,
-    WorkerClient,
-    WorkerMessage,
-    error_from_wire,
-)
+from broker_core.api import Answer, Failure, Query, Reply, WorkerClient, WorkerMessage, error_from_wire
+from broker_core.worker.questions.lifecycle import Fatal, Ready
 
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
 DEADLINE_S = 100.0

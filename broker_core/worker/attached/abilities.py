@@ -14,7 +14,7 @@ from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import V5
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import TRACE_TOPIC
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 
 _BROKERS_NAMED = 3
 

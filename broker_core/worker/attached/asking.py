@@ -26,7 +26,7 @@ from broker_core.worker.attached.gathering import (
     merged_answer,
 )
 from broker_core.worker.attached.lost_parts import LostParts
-from broker_core.worker.channel.schema import AskBroker, BrokerAnswer, CreateTopic
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.lost_parts import LostParts, together, too_slow
-from broker_core.worker.channel.schema import MessagePage
 from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_of, page_of
+from broker_core.worker.questions.stored_messages import MessagePage
 
 QUEUES_AT_ONCE = 16
 """Queues of one broker that are asked about at the same time."""

@@ -14,7 +14,7 @@ from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.sampling import Sampling
-from broker_core.worker.channel.schema import Ready
+from broker_core.worker.questions.lifecycle import Ready
 
 
 @dataclass(frozen=True, slots=True)

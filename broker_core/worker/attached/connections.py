@@ -20,8 +20,8 @@ from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import LostParts
-from broker_core.worker.channel.schema import ConnectionPage
 from broker_core.worker.connections import CONSUMER, PRODUCER
+from broker_core.worker.questions.administration import ConnectionPage
 
 GROUPS_MAX = 64
 """Consumer groups of one broker that are asked for their members."""

@@ -13,8 +13,8 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.lost_parts import LostParts, together
-from broker_core.worker.channel.schema import FieldValues, ReadFields
 from broker_core.worker.field_views import FieldReader, joined
+from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 
 FIELDS_AT_A_TIME = 16
 """Messages that are asked for at once of a broker to fill columns."""

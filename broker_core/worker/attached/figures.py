@@ -22,8 +22,8 @@ from broker_core.worker.attached.levels import BrokerLevels, level_figures
 from broker_core.worker.attached.listing import QueueKey, list_cluster
 from broker_core.worker.attached.timers import timer_figures
 from broker_core.worker.attached.totals import cluster_totals
-from broker_core.worker.channel.schema import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.worker.delay_views import delay_columns
+from broker_core.worker.questions.figures import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 
 NOTHING_COMES = "no answer: "
 """How the reason of a part begins that does not answer at all."""

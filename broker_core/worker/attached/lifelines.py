@@ -33,10 +33,10 @@ from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.worker.attached.browsing import whole_field
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
-from broker_core.worker.channel.schema import Lifeline
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.lifeline.gather import Reach
 from broker_core.worker.lifelines import read_lifeline
+from broker_core.worker.questions.stored_messages import Lifeline
 
 T = TypeVar("T")
 

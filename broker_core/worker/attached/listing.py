@@ -12,7 +12,7 @@ from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol import names
 from broker_core.worker.attached.abilities import cluster_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
-from broker_core.worker.channel.schema import Catalog
+from broker_core.worker.questions.figures import Catalog
 
 QueueKey = tuple[str, str, int]
 """Topic, broker, queue id."""

@@ -38,41 +38,35 @@ from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.attached.waiting import list_delayed
 from broker_core.worker.channel.acting import acts, refusal
-from broker_core.worker.channel.schema import (
-    Ability,
-    Answer,
+from broker_core.worker.channel.schema import Answer, Query
+from broker_core.worker.history import HistoryKeeper, HistoryQuery
+from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.administration import (
     AskBroker,
-    BrowseQueue,
-    ContinueFollow,
-    ContinueSearch,
     CreateTopic,
-    Done,
-    EndFollow,
-    EndSearch,
-    FindOffset,
-    FoundOffset,
     ListConnections,
-    ListDelayed,
     ListMembers,
-    ListTransactions,
     MeasureTopics,
     Members,
+)
+from broker_core.worker.questions.delays import ListDelayed
+from broker_core.worker.questions.lifecycle import Done, Shutdown
+from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, EndFollow, EndSearch, StartFollow, StartSearch
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    FindOffset,
+    FoundOffset,
     MessageDetail,
     MessagePage,
-    Query,
     ReadFields,
     ReadLifeline,
     ReadMessage,
     ReadMessageById,
-    ResumeTransaction,
     SendMessage,
     SendReceipt,
-    Shutdown,
-    StartFollow,
-    StartSearch,
 )
-from broker_core.worker.history import HistoryKeeper, HistoryQuery
-from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
+from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction
 
 PRODUCER_GROUP = "orbit-console"
 """Producer group of messages that a person sends from the window."""

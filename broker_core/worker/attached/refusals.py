@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from broker_core.errors import UsageError
 from broker_core.worker.attached.abilities import OUTSIDE
-from broker_core.worker.channel.schema import Ability, Query
+from broker_core.worker.channel.schema import Query
+from broker_core.worker.questions.abilities import Ability
 
 _INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 _ATOMIC = "only Orbit's own broker has them"

@@ -46,7 +46,7 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.protocol.properties_text import parse_properties
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,10 @@ from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.tools.search.results import Step
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.channel.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.channel.schema import Answer
 from broker_core.worker.message_views import MessageHead, head_of
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import HITS_ENOUGH, TURN_SECONDS, search_hits
 from broker_core.worker.searches import SEARCHES_MAX
 

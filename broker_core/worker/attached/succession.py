@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from broker_core.errors import OrbitError
 
 if TYPE_CHECKING:
-    from broker_core.worker.channel.schema import Catalog, HistorySample
     from broker_core.worker.history import HistoryAnswer, HistoryKeeper, HistoryQuery
+    from broker_core.worker.questions.figures import Catalog, HistorySample
 
 logger = logging.getLogger(__name__)
 

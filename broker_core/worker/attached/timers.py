@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from broker_core.cluster.answers import whole_number
 from broker_core.protocol.names import SYSTEM_PREFIX, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 
 NOT_TOLD = -2
 UNKNOWN = -1

@@ -20,7 +20,8 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.halves import HalfHead, HalfQueue
 from broker_core.worker.attached.lost_parts import LostParts
-from broker_core.worker.channel.schema import Done, ListTransactions, ResumeTransaction, TransactionPage
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction, TransactionPage
 from broker_core.worker.transactions import PAGE_MAX
 
 _UNKNOWN = -1

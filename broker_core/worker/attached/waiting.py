@@ -19,9 +19,9 @@ from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.attached.browsing import bound_of
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import LostParts
-from broker_core.worker.channel.schema import DelayedMessages, ListDelayed
 from broker_core.worker.delay_views import delayed_messages
 from broker_core.worker.message_views import BATCH_MESSAGES
+from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
 
 PAGE_MAX = 1_000
 _OFFSET_BITS = 48

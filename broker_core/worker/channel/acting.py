@@ -4,44 +4,31 @@ from __future__ import annotations
 
 from broker_core.errors import ReadOnlyConnectionError
 from broker_core.protocol.administration import READING
-from broker_core.worker.channel.schema import (
+from broker_core.worker.channel.schema import Query
+from broker_core.worker.questions.administration import AskBroker, ListConnections, ListMembers, MeasureTopics, ReadStore
+from broker_core.worker.questions.alerts import (
     AdoptAlerts,
-    AskBroker,
-    BrowseQueue,
-    ContinueFollow,
-    ContinueSearch,
-    EndFollow,
-    EndSearch,
-    FindOffset,
-    ForecastTimers,
-    ListAtomic,
-    ListConnections,
-    ListDelayed,
-    ListMembers,
-    ListTimers,
-    ListTransactions,
     MarkAlertsTold,
-    MeasureTopics,
     MuteAlert,
     PutAlertRules,
-    Query,
     ReadAlerts,
-    ReadEvents,
+    RemoveAlertRule,
+    SetAlertWebhook,
+    TryAlertWebhook,
+)
+from broker_core.worker.questions.delays import ForecastTimers, ListDelayed, ListTimers
+from broker_core.worker.questions.history import ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.lifecycle import Shutdown
+from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, EndFollow, EndSearch, StartFollow, StartSearch
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    FindOffset,
     ReadFields,
-    ReadHistory,
     ReadLifeline,
     ReadMessage,
     ReadMessageById,
-    ReadOwnership,
-    ReadStore,
-    ReadTransactionHistory,
-    RemoveAlertRule,
-    SetAlertWebhook,
-    Shutdown,
-    StartFollow,
-    StartSearch,
-    TryAlertWebhook,
 )
+from broker_core.worker.questions.transactions import ListAtomic, ListTransactions, ReadTransactionHistory
 
 _LOOKING = (
     BrowseQueue, ContinueFollow, ContinueSearch, EndFollow, EndSearch, FindOffset, ForecastTimers, ListAtomic,

@@ -5,16 +5,8 @@ from __future__ import annotations
 from broker_core.errors import WorkerError
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import (
-    PROTOCOL_VERSION,
-    Cancel,
-    Failure,
-    Hello,
-    Query,
-    Reply,
-    Request,
-    WorkerMessage,
-)
+from broker_core.worker.channel.schema import PROTOCOL_VERSION, Cancel, Failure, Query, Reply, Request, WorkerMessage
+from broker_core.worker.questions.lifecycle import Hello
 
 OUTSTANDING_REQUESTS_MAX = 256
 """Requests without an answer; a page asks a handful at a time, so more means that the worker does not answer."""

@@ -5,8 +5,8 @@ On the channel a message is a msgpack array ``[tag, field, field, …]`` in a le
 older peer's shorter array still reads and a newer peer's longer one is cut. `PROTOCOL_VERSION` changes only when that is not
 enough.
 
-What is said lies by subject in `broker_core.worker.questions`; here is what frames it, which message may be said where, and the
-one place to import all of them from. A message that is in none of the unions below cannot be sent.
+Messages are defined by subject in `broker_core.worker.questions`. This module defines their envelopes, and which message may be
+sent where: a message that is in none of the unions below cannot be sent.
 
 Live figures travel as columns: a `Catalog` names topics, queues, groups and positions whenever that set changes, and each
 `Snapshot` carries arrays of the same lengths and order, valid for the catalog of the same ``revision``. An array is the raw
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import (
     AskBroker,
     BrokerAnswer,
@@ -36,9 +35,7 @@ from broker_core.worker.questions.administration import (
 )
 from broker_core.worker.questions.alerts import (
     AdoptAlerts,
-    AlertCommand,
     AlertPage,
-    AlertQuery,
     MarkAlertsTold,
     MuteAlert,
     PutAlertRules,
@@ -59,7 +56,7 @@ from broker_core.worker.questions.delays import (
     TimerForecast,
     TimersActed,
 )
-from broker_core.worker.questions.figures import NO_ANSWER, Catalog, Columns, HistorySample, Occurred, Snapshot, Subscriptions
+from broker_core.worker.questions.figures import Catalog, Occurred, Snapshot
 from broker_core.worker.questions.history import (
     EventPage,
     HistoryLines,
@@ -109,105 +106,6 @@ from broker_core.worker.questions.transactions import (
     TransactionHistory,
     TransactionPage,
 )
-
-__all__ = [
-    "NO_ANSWER",
-    "PROTOCOL_VERSION",
-    "Ability",
-    "AbortAtomic",
-    "ActOnDelayed",
-    "ActOnTimers",
-    "AdoptAlerts",
-    "AlertCommand",
-    "AlertPage",
-    "AlertQuery",
-    "Answer",
-    "AskBroker",
-    "AtomicPage",
-    "BrokerAnswer",
-    "BrowseQueue",
-    "Cancel",
-    "Catalog",
-    "CheckTransaction",
-    "CloseConnection",
-    "Columns",
-    "ConnectionPage",
-    "ContinueFollow",
-    "ContinueSearch",
-    "CreateTopic",
-    "DelayedActed",
-    "DelayedMessages",
-    "Done",
-    "EndFollow",
-    "EndSearch",
-    "EndTransaction",
-    "EventPage",
-    "Failure",
-    "Fatal",
-    "FieldValues",
-    "FindOffset",
-    "FollowStarted",
-    "Followed",
-    "ForecastTimers",
-    "FoundOffset",
-    "Hello",
-    "HistoryLines",
-    "HistorySample",
-    "Lifeline",
-    "ListAtomic",
-    "ListConnections",
-    "ListDelayed",
-    "ListMembers",
-    "ListTimers",
-    "ListTransactions",
-    "MarkAlertsTold",
-    "MeasureTopics",
-    "Members",
-    "MessageDetail",
-    "MessagePage",
-    "MuteAlert",
-    "NoteEvent",
-    "Occurred",
-    "Ownership",
-    "PendingTimers",
-    "PutAlertRules",
-    "Query",
-    "ReadAlerts",
-    "ReadEvents",
-    "ReadFields",
-    "ReadHistory",
-    "ReadLifeline",
-    "ReadMessage",
-    "ReadMessageById",
-    "ReadOwnership",
-    "ReadStore",
-    "ReadTransactionHistory",
-    "Ready",
-    "RemoveAlertRule",
-    "Reply",
-    "Request",
-    "ResumeTransaction",
-    "SearchHits",
-    "SearchStarted",
-    "SendMessage",
-    "SendReceipt",
-    "SetAlertWebhook",
-    "Shutdown",
-    "Snapshot",
-    "Stage",
-    "StartFollow",
-    "StartSearch",
-    "StorePicture",
-    "Subscriptions",
-    "TimerForecast",
-    "TimersActed",
-    "TopicMeasures",
-    "TransactionHistory",
-    "TransactionPage",
-    "TryAlertWebhook",
-    "WindowMessage",
-    "WorkerMessage",
-]
 
 PROTOCOL_VERSION = 1
 

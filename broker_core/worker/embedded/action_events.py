@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from broker_core.engine.tables.action_journal import ActionJournal, JournalEntry
 from broker_core.errors import UsageError
-from broker_core.worker.channel.schema import NoteEvent, Occurred
+from broker_core.worker.questions.figures import Occurred
+from broker_core.worker.questions.history import NoteEvent
 
 ACTION, ALERT, NOTE = "action", "alert", "note"
 TEXT_MAX = 500

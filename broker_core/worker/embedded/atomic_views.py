@@ -7,7 +7,7 @@ from typing import Protocol
 from broker_core.engine.atomic.coordinator import Coordinator
 from broker_core.errors import UsageError
 from broker_core.protocol.atomic import State
-from broker_core.worker.channel.schema import AtomicPage, ListAtomic
+from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
 
 PAGE_MAX = 1_000
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.protocol import names
-from broker_core.worker.channel.schema import Catalog
 from broker_core.worker.embedded.engine import EngineView
+from broker_core.worker.questions.figures import Catalog
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,50 +21,7 @@ from broker_core.errors import BugError, UsageError
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.channel.acting import acts, refusal
-from broker_core.worker.channel.schema import (
-    AbortAtomic,
-    ActOnDelayed,
-    ActOnTimers,
-    Answer,
-    AskBroker,
-    BrokerAnswer,
-    BrowseQueue,
-    CheckTransaction,
-    CloseConnection,
-    ContinueFollow,
-    ContinueSearch,
-    CreateTopic,
-    Done,
-    EndFollow,
-    EndSearch,
-    EndTransaction,
-    FindOffset,
-    ForecastTimers,
-    FoundOffset,
-    ListAtomic,
-    ListConnections,
-    ListDelayed,
-    ListMembers,
-    ListTimers,
-    ListTransactions,
-    MeasureTopics,
-    Members,
-    MessagePage,
-    NoteEvent,
-    Query,
-    ReadFields,
-    ReadLifeline,
-    ReadMessage,
-    ReadMessageById,
-    ReadStore,
-    ReadTransactionHistory,
-    ResumeTransaction,
-    SendMessage,
-    SendReceipt,
-    Shutdown,
-    StartFollow,
-    StartSearch,
-)
+from broker_core.worker.channel.schema import Answer, Query
 from broker_core.worker.connections import ConnectionEngine, close_connection, list_connections
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.embedded.action_events import note_event
@@ -88,6 +45,42 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
     read_detail_by_id,
+)
+from broker_core.worker.questions.administration import (
+    AskBroker,
+    BrokerAnswer,
+    CloseConnection,
+    CreateTopic,
+    ListConnections,
+    ListMembers,
+    MeasureTopics,
+    Members,
+    ReadStore,
+)
+from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, ForecastTimers, ListDelayed, ListTimers
+from broker_core.worker.questions.history import NoteEvent
+from broker_core.worker.questions.lifecycle import Done, Shutdown
+from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, EndFollow, EndSearch, StartFollow, StartSearch
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    FindOffset,
+    FoundOffset,
+    MessagePage,
+    ReadFields,
+    ReadLifeline,
+    ReadMessage,
+    ReadMessageById,
+    SendMessage,
+    SendReceipt,
+)
+from broker_core.worker.questions.transactions import (
+    AbortAtomic,
+    CheckTransaction,
+    EndTransaction,
+    ListAtomic,
+    ListTransactions,
+    ReadTransactionHistory,
+    ResumeTransaction,
 )
 from broker_core.worker.searches import Searches, SearchStore
 from broker_core.worker.transactions import (

@@ -8,7 +8,7 @@ from typing import Protocol
 from broker_core.engine.store.consume_queue import UNIT
 from broker_core.errors import UsageError
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.worker.channel.schema import TopicMeasures
+from broker_core.worker.questions.administration import TopicMeasures
 
 TOPICS_MAX = 100
 QUEUES_REMEMBERED_MAX = 100_000

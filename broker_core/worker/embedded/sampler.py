@@ -17,7 +17,6 @@ import psutil
 from broker_core.counted import counted
 from broker_core.engine.store.results import StoreStats
 from broker_core.errors import StoreError
-from broker_core.worker.channel.schema import Catalog, Columns, Occurred, Snapshot, Subscriptions
 from broker_core.worker.delay_views import delay_columns, lateness_columns
 from broker_core.worker.embedded.action_events import action_event
 from broker_core.worker.embedded.atomic_views import atomic_totals
@@ -25,6 +24,7 @@ from broker_core.worker.embedded.catalog import Inventory, take_inventory
 from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.embedded.store_views import longest_flush_ms
 from broker_core.worker.embedded.timer_views import timer_figures
+from broker_core.worker.questions.figures import Catalog, Columns, Occurred, Snapshot, Subscriptions
 from broker_core.worker.transactions import transaction_totals
 
 logger = logging.getLogger(__name__)

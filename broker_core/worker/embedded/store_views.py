@@ -11,7 +11,7 @@ from broker_core.engine.store.disk_use import clean_forcibly_percent, max_used_p
 from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.picture import StoreInside
 from broker_core.engine.store.results import StoreStats
-from broker_core.worker.channel.schema import StorePicture
+from broker_core.worker.questions.administration import StorePicture
 
 FLUSH_WINDOW_SECONDS = 10.0
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from broker_core.engine.schedule.timer.console import PendingTimer, Place, TimerConsole, TimerPage
 from broker_core.engine.schedule.timer.messages import TimerSummary
 from broker_core.errors import BugError
-from broker_core.worker.channel.schema import ActOnTimers, ListTimers, PendingTimers, TimerForecast, TimersActed
+from broker_core.worker.questions.delays import ActOnTimers, ListTimers, PendingTimers, TimerForecast, TimersActed
 
 _UNREADABLE = TimerSummary("", -1, "", "", "", -1, -1, -1, -1, 0, is_delete=False)
 
 
 def timer_figures(console: TimerConsole | None) -> dict[str, float]:
-    """The figures of `broker_core.worker.channel.schema.Snapshot.timers`."""
+    """The figures of `broker_core.worker.questions.figures.Snapshot.timers`."""
     return {} if console is None else console.figures()._asdict()
 
 

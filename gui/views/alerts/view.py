@@ -9,7 +9,8 @@ from functools import partial
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
-from broker_core.api import EventPage, OrbitError, ReadEvents, UsageError
+from broker_core.api import OrbitError, UsageError
+from broker_core.worker.questions.history import EventPage, ReadEvents
 from gui.models.table import ColumnTableModel
 from gui.operations.alert_center import AlertCenter, subject_text
 from gui.operations.history import HistoryLines

@@ -11,7 +11,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import BrokerAnswer, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain

@@ -9,7 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import Ability, CloseConnection, ConnectionPage, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.administration import CloseConnection, ConnectionPage
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State

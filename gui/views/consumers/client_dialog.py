@@ -8,7 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import MemberRow
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery

@@ -9,7 +9,9 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from broker_core.api import Ability, BrokerAnswer, JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of

@@ -11,7 +11,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import Members, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.administration import Members
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
     GroupRow,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
-from broker_core.api import SendReceipt
+from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.views.dead_letters.columns import LetterRow
 from monitoring.dead_letters import NEW, OPEN, RESENT, DeadLetter, Note, Notes
 

@@ -9,8 +9,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import FieldValues, MessagePage, OrbitError
+from broker_core.api import OrbitError
 from broker_core.api import names as reserved
+from broker_core.worker.questions.stored_messages import FieldValues, MessagePage
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from monitoring.dead_letters import GroupFigures

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from broker_core.api import MessageDetail, OrbitError, RemoteError, SendReceipt, may_be_stored
+from broker_core.api import OrbitError, RemoteError, may_be_stored
+from broker_core.worker.questions.stored_messages import MessageDetail, SendReceipt
 from gui.event_loop.turns import next_turn
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome, resent_message

@@ -9,8 +9,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import DelayedMessages, FoundOffset, MessageDetail, MessagePage, OrbitError
+from broker_core.api import OrbitError
 from broker_core.api import names as reserved
+from broker_core.worker.questions.delays import DelayedMessages
+from broker_core.worker.questions.stored_messages import FoundOffset, MessageDetail, MessagePage
 from gui.operations.decoding import DecoderBook, ListMasks
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery

@@ -9,7 +9,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from broker_core.api import Members, OrbitError, Rejection, Wanted, rejection, resent_properties
+from broker_core.api import OrbitError, Rejection, Wanted, rejection, resent_properties
+from broker_core.worker.questions.administration import Members
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State

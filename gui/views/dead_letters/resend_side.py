@@ -9,7 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
 
-from broker_core.api import Members, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.administration import Members
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role

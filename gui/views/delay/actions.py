@@ -8,7 +8,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from broker_core.api import Ability, ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
 from gui.models.delay import TIMER, WaitingRow
 from gui.models.messages import parse_time
 from gui.theme.manager import ThemeManager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import DelayedMessages, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.delays import DelayedMessages
 from gui.models.delay import DOTS_MAX, LevelRow, Sample, sample_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource

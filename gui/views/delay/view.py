@@ -7,8 +7,9 @@ import math
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
-from broker_core.api import OrbitError, TimerForecast
+from broker_core.api import OrbitError
 from broker_core.api import names as reserved
+from broker_core.worker.questions.delays import TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery

@@ -10,7 +10,9 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import Ability, DelayedActed, ListTimers, OrbitError, TimersActed
+from broker_core.api import OrbitError
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.delays import DelayedActed, ListTimers, TimersActed
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks

@@ -9,7 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
 
-from broker_core.api import EventPage, NoteEvent, OrbitError, ReadEvents
+from broker_core.api import OrbitError
+from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.files import write_file
 from gui.operations.queries import LatestQuery

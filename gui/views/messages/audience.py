@@ -7,7 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import Members, OrbitError, Rejection, SendMessage, Wanted, rejection
+from broker_core.api import OrbitError, Rejection, Wanted, rejection
+from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import kept_line

@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
-from broker_core.api import Marks, MessageDetail
+from broker_core.api import Marks
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader
 from gui.theme.fonts import mono_font

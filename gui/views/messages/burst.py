@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from broker_core.api import OrbitError, SendMessage, SendReceipt, may_be_stored
+from broker_core.api import OrbitError, may_be_stored
+from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from monitoring.sources.base import ClusterSource, Pending
 
 TURN_MS = 20

@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from broker_core.api import MessageDetail, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
 from gui.models.messages import KEYS, first_key
 from gui.operations.decoding import DecoderBook, patient

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.theme.manager import ThemeManager
 from gui.views.messages.composing import Composing
 from gui.widgets.basic import label, row

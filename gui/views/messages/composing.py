@@ -13,7 +13,9 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
-from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt, may_be_stored
+from broker_core.api import OrbitError, may_be_stored
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.connections.cluster import group_of_source
 from gui.models.compose import DraftTemplate, in_its_queue
 from gui.models.messages import (

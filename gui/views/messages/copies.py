@@ -7,7 +7,7 @@ from functools import partial
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.words.text import count_text, tr

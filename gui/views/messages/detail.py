@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import MessageRow, message_name

@@ -8,18 +8,9 @@ from functools import partial
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
 
-from broker_core.api import (
-    AskBroker,
-    BrokerAnswer,
-    JsonBodyError,
-    Members,
-    MessageDetail,
-    OrbitError,
-    Rejection,
-    Wanted,
-    first_topic_of_retry,
-    rejection,
-)
+from broker_core.api import JsonBodyError, OrbitError, Rejection, Wanted, first_topic_of_retry, rejection
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, Members
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager

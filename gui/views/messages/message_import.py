@@ -9,7 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from broker_core.api import SendMessage, read_imports
+from broker_core.api import read_imports
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.operations.queries import BackgroundCall
 from gui.words.error_words import error_text
 from gui.words.text import bytes_text, count_text, tr

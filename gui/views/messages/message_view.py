@@ -7,7 +7,8 @@ from functools import partial
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
 
-from broker_core.api import Lifeline, MessageDetail, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.stored_messages import Lifeline, MessageDetail
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts

@@ -7,7 +7,8 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import FoundOffset, MessagePage, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.stored_messages import FoundOffset, MessagePage
 from gui.models.consumption import Consumption
 from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import MessageDetail, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_ids import is_message_id
 from gui.models.messages import MessageRow
 from gui.operations.queries import LatestQuery

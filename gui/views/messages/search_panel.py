@@ -10,7 +10,8 @@ from typing import TypeVar
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
+from broker_core.api import FilterError, Marks, OrbitError, marks_of, parse_filter
+from broker_core.worker.questions.searches import SearchHits
 from gui.models.consumption import Consumption
 from gui.models.filter_text import quoted, within_times
 from gui.models.hit_conditions import cell_conditions

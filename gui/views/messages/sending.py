@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.hand_dialog import Hand, HandDialog

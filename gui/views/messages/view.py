@@ -8,7 +8,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QWidget
 
-from broker_core.api import Marks, MessageDetail, SendReceipt
+from broker_core.api import Marks
+from broker_core.worker.questions.stored_messages import MessageDetail, SendReceipt
 from gui.models.message_ids import id_filter
 from gui.models.messages import ALL_QUEUES, MessageRow, busiest_topic
 from gui.operations.decoding import ListMasks

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
-from broker_core.api import AskBroker, OrbitError, RequestCode
+from broker_core.api import OrbitError, RequestCode
+from broker_core.worker.questions.administration import AskBroker
 from gui.models.hops import Hop
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.queries import LatestQuery

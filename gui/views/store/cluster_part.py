@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from broker_core.api import BrokerAnswer, OrbitError, UsageError
+from broker_core.api import OrbitError, UsageError
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.theme.tokens import Size
 from gui.views.page import PageContext
 from gui.views.store.brokers_panel import BrokersPanel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from broker_core.api import StorePicture
+from broker_core.worker.questions.administration import StorePicture
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.store.disk_bar import DiskBar

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from broker_core.api import StorePicture
+from broker_core.worker.questions.administration import StorePicture
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
 from gui.models.table import ColumnTableModel
 from gui.theme.tokens import Size

@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
+from broker_core.api import OrbitError, RequestCode
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, StorePicture
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject
 
-from broker_core.api import Done, Followed, FollowStarted, OrbitError, StartFollow
+from broker_core.api import OrbitError
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import Followed, FollowStarted, StartFollow
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 

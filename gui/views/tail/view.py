@@ -8,7 +8,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import FilterError, Followed, OrbitError, StartFollow
+from broker_core.api import FilterError, OrbitError
+from broker_core.worker.questions.searches import Followed, StartFollow
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel

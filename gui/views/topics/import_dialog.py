@@ -12,7 +12,8 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
-from broker_core.api import BrokerAnswer, CancelledByUserError, JsonBodyError, OrbitError, UsageError
+from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, UsageError
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
 from gui.operations.files import write_file

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QPushButton, QSpinBox, QWidget
 
-from broker_core.api import CreateTopic, Done, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.lifecycle import Done
 from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.theme.style import repolish, set_role

@@ -8,7 +8,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError, SendReceipt
+from broker_core.api import JsonBodyError, OrbitError
+from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.models.consumers import GroupRow, group_rows
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import Ability, CheckTransaction, EndTransaction, ResumeTransaction
+from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.questions.transactions import CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason

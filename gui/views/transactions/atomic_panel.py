@@ -6,7 +6,8 @@ import math
 
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from broker_core.api import AtomicPage, OrbitError
+from broker_core.api import OrbitError
+from broker_core.worker.questions.transactions import AtomicPage
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import AtomicRow, HeldQueue, atomic_rows
 from gui.operations.queries import LatestQuery

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import ListTransactions, OrbitError, TransactionPage
+from broker_core.api import OrbitError
+from broker_core.worker.questions.transactions import ListTransactions, TransactionPage
 from gui.models.transactions import (
     CHECKING,
     COMMITTED,

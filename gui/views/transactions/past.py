@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import TransactionHistory
+from broker_core.worker.questions.transactions import TransactionHistory
 from gui.models.transactions import TransactionRow, past_rows
 from gui.operations.queries import LatestQuery
 from monitoring.payload.listed import MaskOf

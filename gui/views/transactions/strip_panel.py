@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from broker_core.api import OrbitError, TransactionHistory
+from broker_core.api import OrbitError
+from broker_core.worker.questions.transactions import TransactionHistory
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, board_figures, half_op_picture, lives
 from gui.operations.queries import LatestQuery
 from gui.views.list_read import say_not_read

@@ -9,8 +9,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import TransactionHistory
 from broker_core.api import names as reserved
+from broker_core.worker.questions.transactions import TransactionHistory
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame
 
-from broker_core.api import Ready
+from broker_core.worker.questions.lifecycle import Ready
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State

@@ -3,7 +3,7 @@
 import asyncio
 
 from broker_core.cluster.own_reads import OwnReads, record_count
-from broker_core.worker.channel.schema import BrowseQueue
+from broker_core.worker.questions.stored_messages import BrowseQueue
 from tests.support.attached import BROKER, asking, attached, broker_on
 from tests.support.fake_cluster import FakeBroker
 from tests.support.held_still import furnish

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.api import (
+from broker_core.api import StoreError, UsageError
+from broker_core.worker.questions.alerts import (
     AdoptAlerts,
     AlertPage,
     MarkAlertsTold,
@@ -17,9 +18,7 @@ from broker_core.api import (
     ReadAlerts,
     RemoveAlertRule,
     SetAlertWebhook,
-    StoreError,
     TryAlertWebhook,
-    UsageError,
 )
 from monitoring import alert_store, database_file
 from monitoring.alert_keeper import CHANGES_SHOWN, LOGGED_MAX, AlertKeeper

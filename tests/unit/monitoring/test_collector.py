@@ -5,7 +5,8 @@ from array import array
 import numpy as np
 import pytest
 
-from broker_core.api import Catalog, CodecError, Snapshot
+from broker_core.api import CodecError
+from broker_core.worker.questions.figures import Catalog, Snapshot
 from monitoring.collector import Collector
 from monitoring.series import History
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broker_core.api import ORIGIN_LINK, DelayedMessages
+from broker_core.api import ORIGIN_LINK
+from broker_core.worker.questions.delays import DelayedMessages
 from monitoring import dead_letters
 from monitoring.dead_letters import (
     HANDLED,

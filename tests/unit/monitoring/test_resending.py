@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.api import ORIGIN_LINK, MessageDetail
+from broker_core.api import ORIGIN_LINK
+from broker_core.worker.questions.stored_messages import MessageDetail
 from monitoring.dead_letters import dead_letter
 from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.payload.rules import DecoderRule, MaskRules

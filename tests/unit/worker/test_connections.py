@@ -10,8 +10,8 @@ import pytest
 from broker_core.engine.tables.clients import Client
 from broker_core.errors import UsageError
 from broker_core.protocol.codes import LanguageCode
-from broker_core.worker.channel.schema import CloseConnection
 from broker_core.worker.connections import CLOSE_REASON, close_connection, list_connections
+from broker_core.worker.questions.administration import CloseConnection
 from tests.support.engine import Engine
 
 NOW_MS = 1_700_000_000_000

@@ -13,16 +13,10 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import RequestRefusedError, StoreError, UsageError
 from broker_core.protocol.names import HALF_TOPIC
-from broker_core.worker.channel.schema import (
-    BrowseQueue,
-    CreateTopic,
-    ListTransactions,
-    MessagePage,
-    SendMessage,
-    SendReceipt,
-    TransactionPage,
-)
 from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage, SendReceipt
+from broker_core.worker.questions.transactions import ListTransactions, TransactionPage
 from broker_core.worker.transactions import CONSOLE_GROUP, half_of
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started

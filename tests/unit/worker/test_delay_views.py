@@ -10,10 +10,11 @@ from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.errors import UsageError
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
-from broker_core.worker.channel.schema import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed, Reply, Request
+from broker_core.worker.channel.schema import Reply, Request
 from broker_core.worker.delay_views import delay_columns, lateness_columns
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.embedded.sampler import Sampler
+from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed
 from tests.support.schedule_bench import ManualTimers
 
 FRAME_HEAD_BYTES = 4

@@ -11,9 +11,10 @@ from broker_core.errors import FilterError, UsageError
 from broker_core.worker.channel.acting import acts
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import FieldValues, ReadFields, Reply, Request
+from broker_core.worker.channel.schema import Reply, Request
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.field_views import FIELDS_MAX, PLACES_AT_A_TIME, PLACES_MAX
+from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 from tests.support.engine import Engine
 
 

@@ -9,19 +9,11 @@ from broker_core.errors import FilterError, UsageError
 from broker_core.worker import follows as follows_module
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import (
-    ContinueFollow,
-    Done,
-    EndFollow,
-    Followed,
-    FollowStarted,
-    Query,
-    Reply,
-    Request,
-    StartFollow,
-)
+from broker_core.worker.channel.schema import Query, Reply, Request
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.follows import BATCH_MESSAGES_MAX, FOLLOWS_MAX, RULES_MAX, TOPICS_MAX, Follows
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 from tests.support.engine import Engine
 
 NOW_MS = 1_800_000_000_000

@@ -9,21 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from broker_core.api import (
-    Catalog,
-    CreateTopic,
-    EventPage,
-    HistoryLines,
-    HistorySample,
-    Occurred,
-    ReadEvents,
-    ReadHistory,
-    Snapshot,
-    StoreError,
-    Subscriptions,
-    UsageError,
-)
+from broker_core.api import StoreError, UsageError
 from broker_core.worker.history import UNOPENED_MAX, FigureFeed, LateHistory
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred, Snapshot, Subscriptions
+from broker_core.worker.questions.history import EventPage, HistoryLines, ReadEvents, ReadHistory
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 

@@ -10,19 +10,13 @@ import pytest
 from broker_core.errors import StoreError, UsageError
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import (
-    EventPage,
-    HistoryLines,
-    HistorySample,
-    Lifeline,
-    ReadEvents,
-    ReadHistory,
-    ReadLifeline,
-    Reply,
-)
+from broker_core.worker.channel.schema import Reply
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.lifeline.model import Position
 from broker_core.worker.lifelines import dated
+from broker_core.worker.questions.figures import HistorySample
+from broker_core.worker.questions.history import EventPage, HistoryLines, ReadEvents, ReadHistory
+from broker_core.worker.questions.stored_messages import Lifeline, ReadLifeline
 from tests.support.engine import Engine
 
 BEGIN_MS = 1_000_000

@@ -7,28 +7,20 @@ from typing import Any
 
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.protocol.codes import RequestCode
-from broker_core.worker.channel.schema import (
-    AskBroker,
-    BrokerAnswer,
+from broker_core.worker.channel.schema import Query
+from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListConnections, MeasureTopics, ReadStore
+from broker_core.worker.questions.delays import ForecastTimers, ListTimers
+from broker_core.worker.questions.searches import ContinueFollow, EndFollow, FollowStarted, StartFollow
+from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
-    ContinueFollow,
-    EndFollow,
     FindOffset,
-    FollowStarted,
-    ForecastTimers,
-    ListConnections,
-    ListTimers,
-    MeasureTopics,
     MessagePage,
-    Query,
     ReadLifeline,
     ReadMessage,
     ReadMessageById,
-    ReadStore,
-    ReadTransactionHistory,
-    StartFollow,
 )
-from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.transactions import ReadTransactionHistory
 from tests.support.attached import BROKER, attached, broker_on
 from tests.support.held_still import CONSUMED, MESSAGES, furnish, look_at_everything, picture_of
 

@@ -19,8 +19,8 @@ from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.message_row import message_row
 from broker_core.tools.search.results import Hit
 from broker_core.worker import message_import as imported
-from broker_core.worker.channel.schema import SendMessage
 from broker_core.worker.message_import import read_imports
+from broker_core.worker.questions.stored_messages import SendMessage
 from tests.support.store_bench import message as message_of
 
 TEMPLATE = SendMessage("orders", 2, b"", {"TAGS": "A"}, 7)

@@ -11,32 +11,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from broker_core.api import (
+from broker_core.api import CodecError, ForeignStoreError, PortInUseError, RemoteError, StoreLockedError, UsageError
+from broker_core.worker.questions.administration import CreateTopic, ListMembers, Members
+from broker_core.worker.questions.figures import Catalog, Occurred, Snapshot
+from broker_core.worker.questions.lifecycle import Done, Hello, Ready, Shutdown
+from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
-    Catalog,
-    CodecError,
-    CreateTopic,
-    Done,
     FindOffset,
-    ForeignStoreError,
     FoundOffset,
-    Hello,
-    ListMembers,
-    Members,
     MessageDetail,
     MessagePage,
-    Occurred,
-    PortInUseError,
     ReadMessage,
     ReadMessageById,
-    Ready,
-    RemoteError,
     SendMessage,
     SendReceipt,
-    Shutdown,
-    Snapshot,
-    StoreLockedError,
-    UsageError,
 )
 from tests.support.worker_driver import DEADLINE_S, MAIN, WorkerDriver
 

@@ -14,8 +14,9 @@ from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker import searches as searches_module
 from broker_core.worker.channel.codec import decode_worker_message
 from broker_core.worker.channel.framing import FrameReader, frame
-from broker_core.worker.channel.schema import ContinueSearch, EndSearch, Failure, Reply, SearchHits, StartSearch
+from broker_core.worker.channel.schema import Failure, Reply
 from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, StartSearch
 from broker_core.worker.search_process import NICENESS, SearchOrder, SearchProcess, run_search_process
 from tests.support.engine import Engine
 from tests.support.waiting import wait_until

@@ -9,18 +9,10 @@ from broker_core.errors import FilterError, StoreError, UsageError
 from broker_core.worker import search_turns
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import (
-    ContinueSearch,
-    Done,
-    EndSearch,
-    Query,
-    Reply,
-    Request,
-    SearchHits,
-    SearchStarted,
-    StartSearch,
-)
+from broker_core.worker.channel.schema import Query, Reply, Request
 from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import HITS_ENOUGH
 from broker_core.worker.searches import SEARCHES_MAX
 from tests.support.engine import Engine

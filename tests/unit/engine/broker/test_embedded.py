@@ -21,7 +21,8 @@ from broker_core.protocol.json_body import emit, parse_object
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.transport.client import connect
-from broker_core.worker.channel.schema import CreateTopic, SendMessage
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.stored_messages import SendMessage
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, pull_fields, send_fields
 from tests.support.embedded import started
 from tests.support.remoting_peer import eventually

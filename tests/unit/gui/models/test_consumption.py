@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.api import SearchHits
+from broker_core.worker.questions.searches import SearchHits
 from gui.models.consumption import Consumed, Consumption
 from gui.models.hit_columns import HitColumns
 from tests.support.fake_source import fake_state

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.api import MessagePage
+from broker_core.worker.questions.stored_messages import MessagePage
 from gui.models.tag_parts import (
     NO_TAG,
     OTHERS,

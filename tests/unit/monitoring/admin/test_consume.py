@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker_core.api import JsonBodyError, MessageDetail, RequestCode
+from broker_core.api import JsonBodyError, RequestCode
+from broker_core.worker.questions.stored_messages import MessageDetail
 from monitoring.admin.consume import Outcome, consume_request, read_consume_result
 from tests.support.fake_source import fake_detail
 

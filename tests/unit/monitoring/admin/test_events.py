@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from broker_core.api import EventPage, ReadEvents
+from broker_core.worker.questions.history import EventPage, ReadEvents
 from monitoring.admin.events import EventGroup, counts_by_part, csv_text, event_rows, group_of, json_lines, kinds_of
 from tests.support.fake_operations import EVENTS, TAKEN_MS, fake_events
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from broker_core.api import BrokerAnswer, CodecError, RequestCode, emit
+from broker_core.api import CodecError, RequestCode, emit
+from broker_core.worker.questions.administration import BrokerAnswer
 from monitoring.admin.runtime import PutBucket, runtime_of, runtime_request
 from tests.support.fake_operations import fake_broker_answers
 

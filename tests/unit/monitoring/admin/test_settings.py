@@ -2,8 +2,9 @@
 
 import pytest
 
-from broker_core.api import BrokerAnswer, CodecError, RequestCode, SettingKind, SettingSpec, setting_specs
+from broker_core.api import CodecError, RequestCode, SettingKind, SettingSpec, setting_specs
 from broker_core.config import BrokerConfig, live_settings, setting_value, with_settings
+from broker_core.worker.questions.administration import BrokerAnswer
 from monitoring.admin.settings import Fault, Setting, change_request, fault_of, settings_of, settings_request
 from tests.support.fake_operations import fake_broker_answers
 

@@ -7,7 +7,8 @@ import shlex
 
 import pytest
 
-from broker_core.api import SendMessage, java_string_hash
+from broker_core.api import java_string_hash
+from broker_core.worker.questions.stored_messages import SendMessage
 from monitoring.compose.code import LANGUAGES, as_go, as_java, as_mqadmin, as_python
 
 TEXT = '{"name": "王\\"芳"}\nend $HOME \'quoted\''

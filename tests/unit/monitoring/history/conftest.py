@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from broker_core.api import Catalog, ReadHistory
+from broker_core.worker.questions.figures import Catalog
+from broker_core.worker.questions.history import ReadHistory
 from monitoring.history.database import FILE_NAME, open_database
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder

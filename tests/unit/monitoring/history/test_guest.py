@@ -2,16 +2,10 @@
 
 import pytest
 
-from broker_core.api import (
-    AlertPage,
-    HistorySample,
-    PutAlertRules,
-    ReadAlerts,
-    ReadEvents,
-    ReadHistory,
-    ReadOwnership,
-    StoreError,
-)
+from broker_core.api import StoreError
+from broker_core.worker.questions.alerts import AlertPage, PutAlertRules, ReadAlerts
+from broker_core.worker.questions.figures import HistorySample
+from broker_core.worker.questions.history import ReadEvents, ReadHistory, ReadOwnership
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history.keeper import open_as_guest, open_history
 from tests.support.waiting import wait_until

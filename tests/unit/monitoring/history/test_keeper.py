@@ -7,7 +7,10 @@ import sqlite3
 import numpy as np
 import pytest
 
-from broker_core.api import HistorySample, Occurred, PutAlertRules, ReadAlerts, ReadEvents, ReadHistory, StoreError, WorkerError
+from broker_core.api import StoreError, WorkerError
+from broker_core.worker.questions.alerts import PutAlertRules, ReadAlerts
+from broker_core.worker.questions.figures import HistorySample, Occurred
+from broker_core.worker.questions.history import ReadEvents, ReadHistory
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history.database import FILE_NAME
 from monitoring.history.keeper import WAITING_MAX, open_history

@@ -10,7 +10,10 @@ import threading
 import numpy as np
 import pytest
 
-from broker_core.api import HistorySample, Occurred, OrbitError, PutAlertRules, ReadAlerts, ReadEvents, ReadHistory, StoreError
+from broker_core.api import OrbitError, StoreError
+from broker_core.worker.questions.alerts import PutAlertRules, ReadAlerts
+from broker_core.worker.questions.figures import HistorySample, Occurred
+from broker_core.worker.questions.history import ReadEvents, ReadHistory
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history import keeper as keeper_module
 from monitoring.history.database import FILE_NAME, open_database

@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broker_core.api import Ownership, ReadOwnership, UsageError
+from broker_core.api import UsageError
+from broker_core.worker.questions.history import Ownership, ReadOwnership
 from tests.unit.monitoring.history.conftest import BEGIN_MS, state_of
 
 

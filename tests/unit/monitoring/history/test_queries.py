@@ -2,7 +2,9 @@ import sqlite3
 
 import pytest
 
-from broker_core.api import Occurred, ReadEvents, ReadHistory, UsageError
+from broker_core.api import UsageError
+from broker_core.worker.questions.figures import Occurred
+from broker_core.worker.questions.history import ReadEvents, ReadHistory
 from tests.unit.monitoring.history.conftest import BEGIN_MS, state_of
 
 

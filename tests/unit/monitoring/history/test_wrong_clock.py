@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from broker_core.api import ReadEvents
+from broker_core.worker.questions.history import ReadEvents
 from monitoring.history.database import retained_from_ms, rolled_until_ms, set_meta
 from monitoring.history.subscriptions import SINCE, forget_subscriptions
 from monitoring.history.upkeep import Upkeep

@@ -6,29 +6,14 @@ from array import array
 import pytest
 
 from broker_core.api import (
-    BrowseQueue,
     Cancel,
-    Catalog,
     CodecError,
-    ContinueSearch,
-    Done,
-    EndSearch,
     Failure,
-    Fatal,
-    FoundOffset,
-    Members,
-    Occurred,
     OrbitError,
     PortInUseError,
     ReadOnlyConnectionError,
-    Ready,
     Reply,
     Request,
-    SearchHits,
-    SearchStarted,
-    Snapshot,
-    Stage,
-    StartSearch,
     StoreLockedError,
     WorkerError,
     WorkerLostError,
@@ -36,6 +21,11 @@ from broker_core.api import (
 )
 from broker_core.worker.channel.codec import decode_window_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
+from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.figures import Catalog, Occurred, Snapshot
+from broker_core.worker.questions.lifecycle import Done, Fatal, Ready, Stage
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, FoundOffset
 from monitoring.sources.base import SourceStatus
 from monitoring.sources.embedded import EmbeddedSource
 from monitoring.state import ClusterState

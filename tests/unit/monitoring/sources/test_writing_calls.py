@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from broker_core import api
-from broker_core.api import AskBroker, Query, ReadOnlyConnectionError, Ready, acts
+from broker_core.api import Query, ReadOnlyConnectionError, acts
 from broker_core.protocol.administration import ACTING, READING
+from broker_core.worker.channel import schema
+from broker_core.worker.questions import alerts
+from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.lifecycle import Ready
 from monitoring.sources import base
 from monitoring.sources.base import ClusterSource, SourceStatus
 from monitoring.sources.embedded import EmbeddedSource
@@ -103,7 +106,8 @@ def value_of(kind: object) -> list[object]:
 
 
 def given(name: str) -> Iterator[list[object]]:
-    names = vars(api) | vars(base) | {"TransactionAction": api.EndTransaction | api.CheckTransaction | api.ResumeTransaction}
+    action = schema.EndTransaction | schema.CheckTransaction | schema.ResumeTransaction
+    names = vars(schema) | vars(alerts) | vars(base) | {"TransactionAction": action}
     hints = typing.get_type_hints(calls()[name], globalns=names)
     parameters = [one for one in inspect.signature(calls()[name]).parameters.values() if one.name != "self"]  # type: ignore[arg-type]
     wanted = [one for one in parameters if one.default is inspect.Parameter.empty]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from broker_core.worker.attached.abilities import OUTSIDE, BrokerNature, broker_cannot, cluster_cannot
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 from tests.support.attached import attached
 from tests.support.fake_cluster import V4_9_4, V5_3_3, FakeBroker, FakeCluster
 

@@ -14,24 +14,19 @@ from broker_core.errors import NetworkError, ReadOnlyConnectionError, RemoteErro
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
-from broker_core.worker.channel.schema import (
-    AskBroker,
+from broker_core.worker.commands import cluster as cluster_command
+from broker_core.worker.field_views import FieldReader
+from broker_core.worker.questions.administration import AskBroker, CreateTopic, ListMembers, MeasureTopics
+from broker_core.worker.questions.delays import ListTimers
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, StartSearch
+from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
-    ContinueSearch,
-    CreateTopic,
-    EndSearch,
     FindOffset,
-    ListMembers,
-    ListTimers,
-    MeasureTopics,
     ReadFields,
     ReadMessage,
     ReadMessageById,
     SendMessage,
-    StartSearch,
 )
-from broker_core.worker.commands import cluster as cluster_command
-from broker_core.worker.field_views import FieldReader
 from tests.support.attached import BROKER, QUICK, asking, attached, broker_on
 from tests.support.fake_cluster import FakeBroker, FakeCluster, refused
 from tests.support.remoting_peer import BROKER as PEER_BROKER

@@ -8,7 +8,7 @@ from broker_core.errors import UsageError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import emit, parse_object
 from broker_core.worker.attached.connections import PARTLY_KNOWN
-from broker_core.worker.channel.schema import AskBroker, CloseConnection, ListConnections
+from broker_core.worker.questions.administration import AskBroker, CloseConnection, ListConnections
 from monitoring.admin.connections import ConnectionRates, Note, client_rows
 from tests.support.attached import asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster

@@ -13,17 +13,11 @@ from broker_core.protocol.json_body import MessageQueue, emit, parse_object
 from broker_core.protocol.names import SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
-from broker_core.worker.channel.schema import (
-    AskBroker,
-    BrowseQueue,
-    ContinueSearch,
-    CreateTopic,
-    ListDelayed,
-    ListMembers,
-    ListTransactions,
-    SendMessage,
-    StartSearch,
-)
+from broker_core.worker.questions.administration import AskBroker, CreateTopic, ListMembers
+from broker_core.worker.questions.delays import ListDelayed
+from broker_core.worker.questions.searches import ContinueSearch, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
+from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.attached import QUICK, asking, attached
 from tests.support.fake_cluster import V4_9_4, FakeBroker, FakeCluster, refused, rubbish, silent
 from tests.support.remoting_peer import eventually

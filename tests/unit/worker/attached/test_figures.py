@@ -8,7 +8,7 @@ from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.channel.schema import Ability
+from broker_core.worker.questions.abilities import Ability
 from monitoring.collector import Collector
 from tests.support.clock import ManualClock
 

@@ -12,7 +12,8 @@ from broker_core.errors import FilterError, NetworkError, RemoteError, UsageErro
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached import follows
 from broker_core.worker.attached.follows import ClusterFollows
-from broker_core.worker.channel.schema import ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 from tests.support.attached import BROKER, attached, broker_on
 
 DEADLINE_S = 60

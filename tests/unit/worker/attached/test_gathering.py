@@ -12,7 +12,8 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue, emit, parse_object
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import AskBroker, BrokerAnswer, Reply
+from broker_core.worker.channel.schema import Reply
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from tests.support.attached import QUICK, asking, attached, told
 from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping, refused, silent
 

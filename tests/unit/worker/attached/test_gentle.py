@@ -11,7 +11,7 @@ from broker_core.protocol.json_body import emit
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.worker.attached.sampling import BrokerRounds
-from broker_core.worker.channel.schema import MeasureTopics
+from broker_core.worker.questions.administration import MeasureTopics
 from tests.support.attached import asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster
 

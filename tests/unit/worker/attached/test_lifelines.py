@@ -22,9 +22,9 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.resent import ORIGIN_LINK
 from broker_core.worker.attached import lifelines
 from broker_core.worker.attached.lifelines import ClusterLifelines, ClusterRecords
-from broker_core.worker.channel.schema import Lifeline
 from broker_core.worker.lifeline.gather import id_of
 from broker_core.worker.lifelines import read_lifeline
+from broker_core.worker.questions.stored_messages import Lifeline
 from tests.support.attached import BROKER, attached, broker_on
 from tests.support.remoting_peer import eventually
 

@@ -5,22 +5,15 @@ import textwrap
 
 import pytest
 
-from broker_core.api import (
-    BrowseQueue,
-    Catalog,
-    ListTimers,
-    MuteAlert,
-    ReadAlerts,
-    ReadEvents,
-    ReadOnlyConnectionError,
-    SendMessage,
-    Shutdown,
-    Snapshot,
-    Stage,
-    UsageError,
-)
+from broker_core.api import ReadOnlyConnectionError, UsageError
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.worker.questions.alerts import MuteAlert, ReadAlerts
+from broker_core.worker.questions.delays import ListTimers
+from broker_core.worker.questions.figures import Catalog, Snapshot
+from broker_core.worker.questions.history import ReadEvents
+from broker_core.worker.questions.lifecycle import Shutdown, Stage
+from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
 from monitoring.alert_rules import rules_from_json
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
 

@@ -8,7 +8,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
-from broker_core.worker.channel.schema import ContinueSearch, StartSearch
+from broker_core.worker.questions.searches import ContinueSearch, StartSearch
 from tests.support.attached import BROKER, QUICK, asking, broker_on
 
 

@@ -20,25 +20,12 @@ from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.worker.attached import lifelines
 from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.channel.schema import (
-    AskBroker,
-    BrowseQueue,
-    ContinueFollow,
-    ContinueSearch,
-    CreateTopic,
-    Done,
-    EndSearch,
-    FindOffset,
-    ListConnections,
-    ListDelayed,
-    ListMembers,
-    ListTransactions,
-    ReadFields,
-    ReadLifeline,
-    ReadMessage,
-    StartFollow,
-    StartSearch,
-)
+from broker_core.worker.questions.administration import AskBroker, CreateTopic, ListConnections, ListMembers
+from broker_core.worker.questions.delays import ListDelayed
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, EndSearch, StartFollow, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, ReadFields, ReadLifeline, ReadMessage
+from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.attached import QUICK, asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping
 from tests.support.remoting_peer import eventually

@@ -13,7 +13,9 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.names import DISCARD_TOPIC
-from broker_core.worker.channel.schema import ListDelayed, ListTransactions, ReadMessage, ResumeTransaction
+from broker_core.worker.questions.delays import ListDelayed
+from broker_core.worker.questions.stored_messages import ReadMessage
+from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction
 from tests.support.attached import BROKER, asking, attached, broker_on, decided
 from tests.support.remoting_peer import HOST, eventually
 

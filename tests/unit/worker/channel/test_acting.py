@@ -5,22 +5,18 @@ import pytest
 from broker_core.errors import ReadOnlyConnectionError
 from broker_core.protocol.codes import RequestCode
 from broker_core.worker.channel.acting import acts, refusal
-from broker_core.worker.channel.schema import (
+from broker_core.worker.questions.administration import AskBroker, CreateTopic, MeasureTopics
+from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
+from broker_core.worker.questions.history import ReadOwnership
+from broker_core.worker.questions.lifecycle import Shutdown
+from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
+from broker_core.worker.questions.transactions import (
     AbortAtomic,
-    ActOnDelayed,
-    ActOnTimers,
-    AskBroker,
-    BrowseQueue,
     CheckTransaction,
-    CreateTopic,
     EndTransaction,
     ListAtomic,
     ListTransactions,
-    MeasureTopics,
-    ReadOwnership,
     ResumeTransaction,
-    SendMessage,
-    Shutdown,
 )
 from tests.support.worker_driver import WorkerDriver
 

@@ -3,19 +3,10 @@ import pytest
 from broker_core.errors import CodecError, WorkerError
 from broker_core.worker.channel.client import WorkerClient
 from broker_core.worker.channel.codec import decode_window_message, encode_message
-from broker_core.worker.channel.schema import (
-    PROTOCOL_VERSION,
-    Cancel,
-    Done,
-    Failure,
-    FoundOffset,
-    Hello,
-    ListMembers,
-    Reply,
-    Request,
-    Shutdown,
-    Stage,
-)
+from broker_core.worker.channel.schema import PROTOCOL_VERSION, Cancel, Failure, Reply, Request
+from broker_core.worker.questions.administration import ListMembers
+from broker_core.worker.questions.lifecycle import Done, Hello, Shutdown, Stage
+from broker_core.worker.questions.stored_messages import FoundOffset
 
 
 def test_each_request_has_an_id_of_its_own():

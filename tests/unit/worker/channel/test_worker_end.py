@@ -6,8 +6,10 @@ import pytest
 from broker_core.worker.channel import worker_end as channel
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import Cancel, Occurred, Stage, WindowMessage
+from broker_core.worker.channel.schema import Cancel, WindowMessage
 from broker_core.worker.channel.worker_end import ChannelReader, ChannelWriter
+from broker_core.worker.questions.figures import Occurred
+from broker_core.worker.questions.lifecycle import Stage
 
 DEADLINE_S = 20.0
 BIG = "x" * 200_000

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from broker_core.api import CreateTopic, NetworkError, StoreError, UsageError
+from broker_core.api import NetworkError, StoreError, UsageError
 from broker_core.worker.commands.watch import main as watch
+from broker_core.worker.questions.administration import CreateTopic
 from tests.support.worker_driver import DEADLINE_S, MAIN, WorkerDriver
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from broker_core.engine.tables.action_journal import JournalEntry
 from broker_core.errors import UsageError
-from broker_core.worker.channel.schema import Done, NoteEvent
 from broker_core.worker.embedded.action_events import DETAIL_MAX, TEXT_MAX, action_event
 from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.history import NoteEvent
+from broker_core.worker.questions.lifecycle import Done
 from tests.support.engine import Engine
 
 

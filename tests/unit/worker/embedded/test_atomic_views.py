@@ -11,8 +11,9 @@ from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import UsageError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
-from broker_core.worker.channel.schema import ListAtomic, Reply
+from broker_core.worker.channel.schema import Reply
 from broker_core.worker.embedded.atomic_views import atomic_totals, list_atomic
+from broker_core.worker.questions.transactions import ListAtomic
 from tests.support.broker_bench import SMALL_FILES
 
 

@@ -3,9 +3,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_core.worker.channel.schema import AskBroker, BrokerAnswer, BrowseQueue, ListMembers, Members, MessagePage, Shutdown
 from broker_core.worker.embedded import queries as queries_module
 from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
+from broker_core.worker.questions.lifecycle import Shutdown
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from tests.support.engine import Engine
 
 

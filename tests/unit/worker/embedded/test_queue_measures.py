@@ -4,9 +4,10 @@ import pytest
 
 from broker_core.errors import UsageError
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
-from broker_core.worker.channel.schema import MeasureTopics, Reply, TopicMeasures
+from broker_core.worker.channel.schema import Reply
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.embedded.queue_measures import TOPICS_MAX, WHOLE_MAX, QueueMeasures
+from broker_core.worker.questions.administration import MeasureTopics, TopicMeasures
 from tests.support.engine import Engine
 
 FRAME_HEAD_BYTES = 4

@@ -5,9 +5,9 @@ from array import array
 import pytest
 
 from broker_core.errors import StoreError
-from broker_core.worker.channel.schema import Catalog, Snapshot
 from broker_core.worker.embedded import sampler as sampler_module
 from broker_core.worker.embedded.sampler import Sampler
+from broker_core.worker.questions.figures import Catalog, Snapshot
 from monitoring.collector import Collector
 from monitoring.series import History
 from tests.support.engine import Engine

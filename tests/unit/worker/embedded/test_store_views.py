@@ -4,9 +4,9 @@ import asyncio
 import math
 
 from broker_core.engine.store.flush import FlushRun
-from broker_core.worker.channel.schema import ReadStore, StorePicture
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.embedded.store_views import longest_flush_ms, store_picture
+from broker_core.worker.questions.administration import ReadStore, StorePicture
 from tests.support.engine import Engine
 
 

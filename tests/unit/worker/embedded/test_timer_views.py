@@ -7,9 +7,9 @@ import pytest
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.errors import BugError, UsageError
-from broker_core.worker.channel.schema import ActOnTimers, ForecastTimers, ListTimers
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.embedded.timer_views import timer_figures
+from broker_core.worker.questions.delays import ActOnTimers, ForecastTimers, ListTimers
 from tests.support.store_bench import HOST
 from tests.support.timer_bench import TimerBench
 
