@@ -1,4 +1,4 @@
-"""Names of topics and groups: what is allowed, what is reserved (Source: spec broker §0.3, §2.5, §2.8)."""
+"""Names of topics and groups: what is allowed, what is reserved (Source: docs/spec/broker.md §0.3, §2.5, §2.8)."""
 
 from __future__ import annotations
 

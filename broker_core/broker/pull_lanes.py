@@ -5,7 +5,7 @@ A lane stands for the pulls of one consumer from one queue, which differ in thre
     binary  … │ queueOffset │ … │ commitOffset │ …                       (the opaque has a place of its own)
     JSON    … │ "queueOffset":"n" │ … │ "commitOffset":"n" │ … │ "opaque":n │ …     (in any order)
 
-Source: spec remoting §1.2, §1.3, §2.2.3.
+Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules for the names of topics and groups, checked before anything is sent (Source: spec remoting §1.6)."""
+"""Rules for the names of topics and groups, checked before anything is sent (Source: docs/spec/remoting.md §1.6)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from broker_core.store.store_parts import StoreParts
 from broker_core.store.write_gate import Refusal
 
 RECORD_OVERHEAD_MAX = 64 * 1024
-"""What a record may have beside its body, at most (§2.8)."""
+"""What a record may have beside its body, at most (docs/spec/store.md §2.8)."""
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)

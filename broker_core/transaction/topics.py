@@ -1,6 +1,6 @@
 """Where transactions live in a store: three topics, one queue each, and the group that owns the progress.
 
-Source: spec broker §4.1.
+Source: docs/spec/broker.md §4.1.
 """
 
 from __future__ import annotations
