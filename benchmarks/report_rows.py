@@ -47,7 +47,7 @@ NAMES = ("topic", "queue_id", "store_time", "body_bytes")
 
 
 HEAD = ">iiiiiqqiq4siq4siiqi"
-"""Of a record with IPv4 addresses, up to the length of its body: store specification §2.1."""
+"""Of a record with IPv4 addresses, up to the length of its body: docs/spec/store.md §2.1."""
 MAGICS = (-626843481, -626843477)
 WHOLE = ("topic", "queue_id", "store_time", "body_bytes", "born_host", "queue_offset", "physical_offset", "store_bytes")
 

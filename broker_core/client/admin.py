@@ -143,7 +143,7 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
 
         Brokers of 4.x leave out queues that may no longer be written. When they were written last is not known (0).
 
-        Source: remoting specification §2.5.6.
+        Source: docs/spec/remoting.md §2.5.6.
         """
         found = {}
         for queue_id in range(read_queues):

@@ -12,7 +12,7 @@ Several topics, several queues and the positions of a consumer group can be in o
 A second instance with the same transactional id takes over: what the first one has open is aborted, and it can do no more.
 Asyncio; every method belongs to the loop it was started on, and one transaction is open at a time.
 
-Source: spec kafka §1.16, §3.8.
+Source: docs/spec/kafka.md §1.16, §3.8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What brokers ask of a consumer on behalf of administrators: its state, one message consumed now, other offsets.
 
-Source: spec remoting §2.4, §4.8.
+Source: docs/spec/remoting.md §2.4, §4.8.
 """
 
 from __future__ import annotations

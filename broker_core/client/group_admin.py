@@ -1,6 +1,6 @@
 """Administration of consumer groups: configs, members, what members disagree on, offsets.
 
-Source: spec remoting §2.5.4, §2.5.6, §2.5.7; broker §10.4.
+Source: docs/spec/remoting.md §2.5.4, §2.5.6, §2.5.7; docs/spec/broker.md §10.4.
 """
 
 from __future__ import annotations
@@ -117,8 +117,10 @@ class GroupAdmin:
     async def subscription_conflicts(self, group: str) -> list[str]:
         """What the members of a group subscribe differently, a sentence each; nothing for a group of one mind.
 
-        All members must want the same topics and expressions, or messages stay or get lost (Source: spec broker §10.3). As the
-        Java tools do, a group whose first member is a pull consumer or started less than two minutes before is not compared.
+        All members must want the same topics and expressions, or messages stay or get lost. As the Java tools do, a group whose
+        first member is a pull consumer or started less than two minutes before is not compared.
+
+        Source: docs/spec/broker.md §10.3.
         """
         infos = {member.client_id: await self.running_info(group, member.client_id) for member in await self.members(group)}
         return conflicts(infos, now_ms=self._now_ms())
@@ -171,7 +173,7 @@ class GroupAdmin:
 
 
 def conflicts(infos: Mapping[str, Mapping[str, Any]], *, now_ms: int) -> list[str]:
-    """Compare what members subscribe (Source: spec broker §10.4).
+    """Compare what members subscribe (Source: docs/spec/broker.md §10.4).
 
     Args:
         infos: Client id → ConsumerRunningInfo.

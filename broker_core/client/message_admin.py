@@ -1,6 +1,6 @@
 """Administration of messages and brokers: search by key, one message consumed now, settings and figures of a broker.
 
-Source: spec remoting §2.2.6, §2.4, §2.5.2, §2.5.3.
+Source: docs/spec/remoting.md §2.2.6, §2.4, §2.5.2, §2.5.3.
 """
 
 from __future__ import annotations

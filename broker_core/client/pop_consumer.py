@@ -3,7 +3,7 @@
 No queues are divided and no offsets are kept: the broker hands each message to one consumer of the group and brings it again
 when it is not acked in time. Needs a broker that serves POP_MESSAGE: Orbit's, or RocketMQ 5. Asyncio; all on one loop.
 
-Source: spec remoting §2.6.1, §2.6.2.
+Source: docs/spec/remoting.md §2.6.1, §2.6.2.
 """
 
 from __future__ import annotations

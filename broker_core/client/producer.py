@@ -363,7 +363,7 @@ class Producer(OpenedClient):
         return RemotingCommand(RequestCode.SEND_BATCH_MESSAGE, fields, body)
 
     def _fields(self, topic: str, properties: bytes, *, flag: int, sys_flag: int, batch: bool) -> dict[str, str]:
-        """Header of a send, short names (Source: spec remoting §2.2.1); queue and broker come with each attempt."""
+        """Header of a send, short names (Source: docs/spec/remoting.md §2.2.1); queue and broker come with each attempt."""
         return {
             "a": self.group,
             "b": topic,

@@ -2,7 +2,7 @@
 
 It decides and tells its owner, who takes queues up and gives them up; it pulls nothing and stores no offsets.
 
-Source: spec broker §7.1, §7.2.
+Source: docs/spec/broker.md §7.1, §7.2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Records as brokers store them, for whoever reads a cluster through: raw bytes, one behind the other. Moves no group's offset.
 
-Source: spec remoting §2.2.3 (PULL_MESSAGE), §2.2.6 (QUERY_MESSAGE, VIEW_MESSAGE_BY_ID); broker §0.3 (the group of tools).
+Source: docs/spec/remoting.md §2.2.3 (PULL_MESSAGE), §2.2.6 (QUERY_MESSAGE, VIEW_MESSAGE_BY_ID);
+docs/spec/broker.md §0.3 (the group of tools).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RecordAdmin:
         """Records that one broker finds in its index, unchecked; it may give fewer than asked for.
 
         The flag of Java clients that says whether the key is a unique id is not sent: brokers of 4.9 leave it out of what is
-        signed and those of 5.x do not, and it changes nothing but the count (Source: spec remoting §7.1).
+        signed and those of 5.x do not, and it changes nothing but the count (Source: docs/spec/remoting.md §7.1).
 
         Args:
             address: Of the broker.

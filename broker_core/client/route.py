@@ -39,7 +39,7 @@ class Route:
     order: tuple[tuple[str, int], ...] = ()
 
     def publish_queues(self) -> list[MessageQueue]:
-        """Queues to send to, in the order clients use them (Source: spec broker §2.2)."""
+        """Queues to send to, in the order clients use them (Source: docs/spec/broker.md §2.2)."""
         if self.order:
             return [MessageQueue(self.topic, name, queue_id) for name, count in self.order for queue_id in range(count)]
         return [
@@ -79,7 +79,7 @@ class Route:
 
 
 def parse_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
-    """Read TopicRouteData (Source: spec remoting §4.4).
+    """Read TopicRouteData (Source: docs/spec/remoting.md §4.4).
 
     Raises:
         JsonBodyError: It is no route.

@@ -1,6 +1,6 @@
 """Settings of topics and offsets of groups as whole tables, broker by broker: for whoever copies them elsewhere.
 
-Source: spec remoting §2.5.1 (topics), §2.5.5 (offsets).
+Source: docs/spec/remoting.md §2.5.1 (topics), §2.5.5 (offsets).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What brokers and name servers answer about themselves, read into values. Pure.
 
-Source: spec remoting §2.5, §4.
+Source: docs/spec/remoting.md §2.5, §4.
 """
 
 from __future__ import annotations

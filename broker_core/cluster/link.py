@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 ASKED_AGAIN = "; it is asked again until it does"
 """What is told of a broker that does not answer while it is watched."""
 V5 = 413
-"""Ordinal of the first release 5.0.0 (Source: spec remoting §1.9)."""
+"""Ordinal of the first release 5.0.0 (Source: docs/spec/remoting.md §1.9)."""
 
 
 class ClusterLink(AdminClient):

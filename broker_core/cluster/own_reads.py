@@ -1,7 +1,8 @@
 """What the console itself pulls of a broker, told apart from what others get of it.
 
-A broker counts every message that a pull takes out (Source: spec remoting §2.5.3, ``msgGetTotalTodayNow``), those of the
-console's pages, tails and searches, too.
+A broker counts every message that a pull takes out, those of the console's pages, tails and searches, too.
+
+Source: docs/spec/remoting.md §2.5.3, ``msgGetTotalTodayNow``.
 """
 
 from __future__ import annotations

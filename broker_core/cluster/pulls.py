@@ -2,7 +2,8 @@
 
 Reads as the group of tools (`broker_core.client.record_admin`), so nobody's offsets move.
 
-Source: spec remoting §2.2.3 (pulls), §2.5.5 (QUERY_CONSUME_QUEUE); broker §0.3 (queues that nobody may pull).
+Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5.5 (QUERY_CONSUME_QUEUE);
+docs/spec/broker.md §0.3 (queues that nobody may pull).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A broker that does not answer and a topic that nobody knows are named; the others are read all the same.
 
-Source: spec remoting §2.2.5 (offsets by time), §2.5.4 (GET_TOPIC_STATS_INFO), §4.4 (routes).
+Source: docs/spec/remoting.md §2.2.5 (offsets by time), §2.5.4 (GET_TOPIC_STATS_INFO), §4.4 (routes).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class ClusterSurvey:
             self._miss(broker, _reason(broker, error))
             return
         readable = data.read_queues if data.permission & PERMISSION_READ else 0
-        # Brokers of 4.x leave out queues that may be read but no longer written (remoting specification §2.5.6).
+        # Brokers of 4.x leave out queues that may be read but no longer written (docs/spec/remoting.md §2.5.6).
         await asyncio.gather(*(self._unlisted(topic, broker, address, one) for one in range(readable) if one not in held))
         await asyncio.gather(
             *(

@@ -3,7 +3,7 @@
 Brokers are asked for a place first and then proved wrong or right by the messages on both sides of it: 4.x answers with the
 nearest message, of several with one time with any, and looks by the times of files, which a copy of a store has lost.
 
-Source: spec remoting §2.2.5; broker §11.2 (search by time).
+Source: docs/spec/remoting.md §2.2.5; docs/spec/broker.md §11.2 (search by time).
 """
 
 from __future__ import annotations

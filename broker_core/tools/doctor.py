@@ -290,7 +290,7 @@ def _check(address: str, response: RemotingCommand) -> None:
 
 
 def _is_refusal(answer: RemotingCommand) -> bool:
-    """Whether it is the account that is refused: 5.x has a code for that, 4.x only words (Source: spec remoting §7)."""
+    """Whether it is the account that is refused: 5.x has a code for that, 4.x only words (Source: docs/spec/remoting.md §7)."""
     remark = (answer.remark or "").lower()
     return answer.code == ResponseCode.NO_PERMISSION or (
         answer.code != ResponseCode.SUCCESS and any(word in remark for word in _REFUSALS)

@@ -640,7 +640,7 @@ def _address_text(address: object) -> str:
 
 
 def _fault_remark(error: Exception) -> str:
-    """The text of an exception and the place it came from (Source: spec remoting §1.10)."""
+    """The text of an exception and the place it came from (Source: docs/spec/remoting.md §1.10)."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f", {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

@@ -33,7 +33,7 @@ class RetryFacts:
 
     Attributes:
         attempt: Number of the one that it waits for, the first retry being 1.
-        limit: Retries before it becomes a dead letter (Source: spec broker §8.1, retryMaxTimes).
+        limit: Retries before it becomes a dead letter (Source: docs/spec/broker.md §8.1, retryMaxTimes).
         limit_from: What says so.
         unknown: Why the settings of the group are not known; empty where they are.
     """

@@ -1,6 +1,6 @@
 """What a consumer tells of itself when it is asked (ConsumerRunningInfo), and where members of a group disagree. Pure.
 
-Source: spec remoting §4.8 (203, 307), broker §10.3, §10.4.
+Source: docs/spec/remoting.md §4.8 (203, 307), docs/spec/broker.md §10.3, §10.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One message for one consumer, outside of its queue: request and result. Pure.
 
-Source: spec remoting §2.4 (309), §4.8 (ConsumeMessageDirectlyResult).
+Source: docs/spec/remoting.md §2.4 (309), §4.8 (ConsumeMessageDirectlyResult).
 """
 
 from __future__ import annotations

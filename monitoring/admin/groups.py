@@ -1,6 +1,6 @@
 """Administration of consumer groups in the words of remoting: requests to ask, answers read. Pure.
 
-Source: spec remoting §2.5.4 (200, 207, 352), §4.7.
+Source: docs/spec/remoting.md §2.5.4 (200, 207, 352), §4.7.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Moving a group to other offsets: where each queue would stand, what follows from it, and the requests that do it. Pure.
 
-Source: spec remoting §2.2.4 (15), §2.2.5 (29), §2.5.7 (222), broker §12.3.
+Source: docs/spec/remoting.md §2.2.4 (15), §2.2.5 (29), §2.5.7 (222), docs/spec/broker.md §12.3.
 """
 
 from __future__ import annotations

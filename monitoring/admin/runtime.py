@@ -1,6 +1,6 @@
 """What a broker says of itself on GET_BROKER_RUNTIME_INFO. Pure.
 
-Source: spec remoting §2.5.3, broker §11.3.
+Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
 
 from __future__ import annotations

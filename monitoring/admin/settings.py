@@ -1,6 +1,6 @@
 """The broker's settings: read, compared with their defaults, changed as ``key=value`` lines. Pure.
 
-Source: spec remoting §2.5.2, broker §16.
+Source: docs/spec/remoting.md §2.5.2, docs/spec/broker.md §16.
 """
 
 from __future__ import annotations

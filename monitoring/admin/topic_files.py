@@ -1,7 +1,9 @@
 """Settings of topics in files: read from JSON or CSV, written as either. Pure.
 
-JSON is that of a broker's ``config/topics.json`` (Source: spec store §7.3; one config a topic, under RocketMQ's keys), or a
-list of such configs. CSV has a head with the same keys; attributes are ``key=value;key=value``.
+JSON is that of a broker's ``config/topics.json`` (one config a topic, under RocketMQ's keys), or a list of such configs. CSV
+has a head with the same keys; attributes are ``key=value;key=value``.
+
+Source: docs/spec/store.md §7.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Administration of topics in the words of remoting: requests to ask, answers read. Pure.
 
-Source: spec remoting §2.5.1 (17, 215, 351), §2.7.2 (105), §2.7.5 (216), §4.4, §4.7.
+Source: docs/spec/remoting.md §2.5.1 (17, 215, 351), §2.7.2 (105), §2.7.5 (216), §4.4, §4.7.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The chain of records in one mapped log file: where it leads, where it is broken, and whether its end is still being written.
 
-Source: store specification §2.1, §2.3.
+Source: docs/spec/store.md §2.1, §2.3.
 """
 
 from __future__ import annotations

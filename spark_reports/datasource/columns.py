@@ -2,7 +2,7 @@
 
 Knows the row schema's names and how each comes out of record heads, topics and properties; knows no files and no Spark.
 
-Source: store specification §2.1, §2.4, §2.7.
+Source: docs/spec/store.md §2.1, §2.4, §2.7.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class RecordColumns:
         return pc.coalesce(chosen, pa.array(self.head("queue_id"), pa.int32()))
 
     def _member_key(self) -> pa.Array:
-        """A 5.x broker appends the key of a whole batch to the properties of each member (Source: spec store §2.9)."""
+        """A 5.x broker appends the key of a whole batch to the properties of each member (Source: docs/spec/store.md §2.9)."""
         own, counting = (self._properties.column("UNIQ_KEY", first=first) for first in (True, False))
         return pc.if_else(pc.not_equal(own, counting), own, pa.scalar(None, pa.string()))
 

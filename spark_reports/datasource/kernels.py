@@ -9,7 +9,7 @@ bytes before it is read, whatever lengths a record names.
                    RECONSUMETIMES i32 | PREPAREDTRANSACTIONOFFSET i64 | body i32 + bytes | topic u8 or i16 + bytes
                    properties i16 + bytes, items of NAME 0x01 VALUE with 0x02 between
 
-Source: store specification §2.1, §2.3 to §2.6.
+Source: docs/spec/store.md §2.1, §2.3 to §2.6.
 """
 
 from __future__ import annotations

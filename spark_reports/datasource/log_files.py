@@ -3,7 +3,7 @@
 A broker whose storePathCommitLog names several directories spreads its files over them; which they are stands in its settings
 only, so they have to be named.
 
-Source: store specification §1.2.
+Source: docs/spec/store.md §1.2.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The end is the end of the chain of whole records at the moment of planning; what
 neither checkpoint nor consume queues are asked. A plan travels to the readers as text, so that all queries of one report
 see the same bytes.
 
-Source: store specification §1.2, §1.4, §2.3.
+Source: docs/spec/store.md §1.2, §1.4, §2.3.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ so: add them up. A schema of fewer of these columns makes no others.
     body_bytes_max, store_bytes_max  int   the largest
     first_time, last_time     timestamp    store_time of the first and the last
 
-Source: store specification §2.1, §2.4, §2.7.
+Source: docs/spec/store.md §2.1, §2.4, §2.7.
 """
 
 from __future__ import annotations

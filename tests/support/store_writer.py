@@ -1,4 +1,4 @@
-"""Writes commit logs for tests, straight from the store specification and without the engine: an independent witness."""
+"""Writes commit logs for tests, straight from docs/spec/store.md and without the engine: an independent witness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of producers with atomic transactions; codes and fields of Orbit's own (Source: spec kafka §3.8).
+"""Requests of producers with atomic transactions; codes and fields of Orbit's own (Source: docs/spec/kafka.md §3.8).
 
 INIT_ATOMIC_PRODUCER  tid?, timeoutMs, pid?, epoch?          → pid, epoch
 SEND_ATOMIC_MESSAGE   a send's short fields, kp, ke, ks, kt? → as a send
@@ -165,7 +165,7 @@ class AtomicProcessor:
         return OffsetKey(group, str(item[0]), item[1]), item[2]
 
     def _check_owner(self, key: OffsetKey, client_id: str) -> None:
-        """Refuse positions of a consumer that has lost its queue (Source: spec kafka §3.6)."""
+        """Refuse positions of a consumer that has lost its queue (Source: docs/spec/kafka.md §3.6)."""
         queue = MessageQueue(key.topic, self._state.config.broker_name, key.queue_id)
         holder = self._state.locks.holder(key.group, queue, now_ms=self._state.clock())
         if holder is not None and holder != client_id:

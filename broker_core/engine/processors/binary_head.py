@@ -1,4 +1,7 @@
-"""Start of a frame with a binary header, as the short ways read it: up to the fields (Source: spec remoting §1.2, §1.3)."""
+"""Start of a frame with a binary header, as the short ways read it: up to the fields.
+
+Source: docs/spec/remoting.md §1.2, §1.3.
+"""
 
 from __future__ import annotations
 

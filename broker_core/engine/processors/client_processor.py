@@ -1,6 +1,6 @@
 """Clients come, stay and go: heartbeats, goodbyes, members, orderly locks.
 
-Source: spec broker §7, §10, remoting §2.2.7, §2.2.9.
+Source: docs/spec/broker.md §7, §10, docs/spec/remoting.md §2.2.7, §2.2.9.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The templates are made from what `broker_core.protocol.frame` writes, once: 1 µs an answer instead of 8.
 
-Source: spec remoting §1.2, §1.3, §2.2.3.
+Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ time, and found again by its bytes (`broker_core.engine.processors.pull_lanes`).
 nothing has happened then; a pull that goes this way is counted, noted and answered with the same bytes there. It takes a third
 of the time.
 
-Source: spec remoting §1.2, §1.3, §2.2.3, broker §5.
+Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3, docs/spec/broker.md §5.
 """
 
 from __future__ import annotations

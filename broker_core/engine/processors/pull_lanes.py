@@ -6,7 +6,7 @@ which differ in three numbers; what is between these is alike.
     binary  … │ queueOffset │ … │ commitOffset │ …                       (the opaque has a place of its own)
     JSON    … │ "queueOffset":"n" │ … │ "commitOffset":"n" │ … │ "opaque":n │ …     (in any order)
 
-Source: spec remoting §1.2, §1.3, §2.2.3.
+Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 """
 
 from __future__ import annotations

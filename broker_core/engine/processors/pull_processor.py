@@ -1,4 +1,4 @@
-"""Pulls: checks, reading, holding until a message comes (Source: spec broker §5, remoting §2.2.3)."""
+"""Pulls: checks, reading, holding until a message comes (Source: docs/spec/broker.md §5, docs/spec/remoting.md §2.2.3)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from broker_core.protocol.frame import RemotingCommand, reply_to
 logger = logging.getLogger(__name__)
 
 BEHIND_TICK_MS = 5_000
-"""How often held pulls are checked for messages that their filter does not want (Source: spec broker §5.4)."""
+"""How often held pulls are checked for messages that their filter does not want (Source: docs/spec/broker.md §5.4)."""
 
 COLD_READS_MAX = 16
 """Reads of old messages by threads at a time; for one more pull the loop itself waits."""
@@ -290,7 +290,7 @@ class PullProcessor:
         return reply_to(pull.opaque, pull.serialize_type, code, result.status.value, fields, body_slices=result.records)
 
     def suggested_broker(self, group: str, *, slow: bool) -> int:
-        """Id of the broker to pull from next (Source: spec broker §5.3)."""
+        """Id of the broker to pull from next (Source: docs/spec/broker.md §5.3)."""
         config = self._state.groups.get(group) if self._state.config.slave_read else None
         if config is None:
             return 0

@@ -1,4 +1,7 @@
-"""Answers of request-reply: on to the producer that asked, then into the store (Source: spec remoting §2.2.11, broker §2.7)."""
+"""Answers of request-reply: on to the producer that asked, then into the store.
+
+Source: docs/spec/remoting.md §2.2.11, docs/spec/broker.md §2.7.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ once and found again by its bytes. Properties stay bytes. Whatever else a reques
 flags, topics to be made, refusals of any kind) is left to `SendProcessor`, which knows all rules; a send that goes this way is
 stored and answered with the same bytes there. It takes 11 µs of a processor (JSON: 14), there 20 (25).
 
-Source: spec remoting §1.2, §1.3, §2.2.1, broker §2.8.
+Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1, docs/spec/broker.md §2.8.
 """
 
 from __future__ import annotations

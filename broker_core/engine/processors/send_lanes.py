@@ -7,7 +7,7 @@ sends. Whatever has other fields than these, twice the same, or unusual values h
     binary  a b c d e f │ g: 13 digits │ h = 0 │ i: properties │ j = 0, k, m = false
     JSON    {"code":310,"extFields":{"a":… "f":…, │ "g":"13 digits" │ ,"h":"0","i":"properties │ ","j":"0", … "opaque": │ n │ …}
 
-Source: spec remoting §1.2, §1.3, §2.2.1.
+Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Sends: checks, topic creation, the put, the answer (Source: spec broker §2.3, §2.8, §2.9, remoting §2.2.1).
+"""Sends: checks, topic creation, the put, the answer.
 
 Delayed and half messages are stored elsewhere first; `broker_core.engine.processors.put_rewrites` says where.
+
+Source: docs/spec/broker.md §2.3, §2.8, §2.9, docs/spec/remoting.md §2.2.1.
 """
 
 from __future__ import annotations
@@ -264,7 +266,7 @@ class SendProcessor:
         return self._topics.ensure(names.DLQ_PREFIX + group, queues=1).name, 0
 
     def _stored_properties(self, text: str) -> bytes:
-        """The client's properties without WAIT, followed by the broker's own (Source: spec broker §2.8 step 7)."""
+        """The client's properties without WAIT, followed by the broker's own (Source: docs/spec/broker.md §2.8 step 7)."""
         if not text:
             return self.own_properties_bytes
         # Clients put WAIT=true somewhere into every message: a plain replace takes 0.2 µs, the expression below 1.2.

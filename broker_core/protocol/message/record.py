@@ -8,7 +8,7 @@
 
 The figures are positions for two IPv4 hosts; an IPv6 host adds 12. All numbers are big-endian and signed.
 
-Source: store specification §2.1 to §2.5.
+Source: docs/spec/store.md §2.1 to §2.5.
 """
 
 from __future__ import annotations

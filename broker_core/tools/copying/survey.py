@@ -1,6 +1,6 @@
 """Works out the plan of a copy: asks source and target, changes neither.
 
-Source: spec remoting §2.5 (administration); broker §2.1 (topics), §10.2 (groups), §6.4 (offsets).
+Source: docs/spec/remoting.md §2.5 (administration); docs/spec/broker.md §2.1 (topics), §10.2 (groups), §6.4 (offsets).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start. What
 could not be looked at is a reason in the outcome, never passed over in silence.
 
-Source: spec remoting §2.2.3 (pulls), §2.2.6 (queries).
+Source: docs/spec/remoting.md §2.2.3 (pulls), §2.2.6 (queries).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Nothing is passed over in silence: a broker without an address, without a master or without a permission, a queue that may not
 be read, a topic that a filter names and nobody knows; each is told to `Gaps`.
 
-Source: spec remoting §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (offsets by time).
+Source: docs/spec/remoting.md §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (offsets by time).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Pages of messages, pulled from brokers. A pull commits nothing, so nobody's offset moves (Source: spec remoting §2.2.3)."""
+"""Pages of messages, pulled from brokers. A pull commits nothing, so nobody's offset moves.
+
+Source: docs/spec/remoting.md §2.2.3.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Connections without a group, those of name servers, and what goes through a connection are known inside a broker only; -1 in the
 page. Groups are taken from what the sampling found online.
 
-Source: spec remoting §2.5.6 (203, 328), §4.
+Source: docs/spec/remoting.md §2.5.6 (203, 328), §4.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ and what the others have got is told meanwhile.
 The window goes on with other topics or rules at the place where a tail stood; places in several logs are no single number, so
 the tail's own number stands for them.
 
-Source: spec remoting §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
+Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
 """
 
 from __future__ import annotations

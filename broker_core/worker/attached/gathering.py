@@ -142,7 +142,7 @@ def _copy(command: RemotingCommand) -> RemotingCommand:
 
 
 async def _ask_own(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
-    """Ask a broker for its own; one that cannot tell a single config, 4.x, for all (Source: spec remoting §2.6.5)."""
+    """Ask a broker for its own; one that cannot tell a single config, 4.x, for all (Source: docs/spec/remoting.md §2.6.5)."""
     try:
         return answer_of(await link.ask(broker, command))
     except RemoteError as error:

@@ -5,7 +5,7 @@
 Which half messages are undecided is then known exactly, as far as the queues were read; when a producer is asked next and
 what a decision was, are known inside the broker only.
 
-Source: spec broker §4.1, §4.6.
+Source: docs/spec/broker.md §4.1, §4.6.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 RECORDS_A_LOOK = 20_000
 """Records of one queue that are read for one look; what lies behind them is read by the next."""
 SINGLES_A_LOOK = 2_000
-"""The same of a queue that brokers do not let pull: the op queue of 4.x (Source: spec broker §0.3)."""
+"""The same of a queue that brokers do not let pull: the op queue of 4.x (Source: docs/spec/broker.md §0.3)."""
 _BATCH = 32
 _TIMEOUT_MS = 6_000
 """``transactionTimeOut`` as brokers have it; used for immunity times that are no numbers."""

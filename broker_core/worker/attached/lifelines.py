@@ -4,7 +4,7 @@ Everything is asked for within the budgets of the brokers, and no more than `REQ
 message are looked for under its topics, those of the brokers themselves, and retry and dead letter topics of the groups that
 have offsets in its topics; what was not looked at is named.
 
-Source: spec broker §4.2 to §4.5, §8.1, §13.1; remoting §2.2.6 (queries).
+Source: docs/spec/broker.md §4.2 to §4.5, §8.1, §13.1; docs/spec/remoting.md §2.2.6 (queries).
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class ClusterRecords:
         return [self._numbered(broker, record) for record in split_records(body)], following
 
     def _singly(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
-        """Records of the op queue of 4.x, which is in no table and is not given to pulls (Source: spec broker §0.3)."""
+        """Records of the op queue of 4.x, which is in no table and is not given to pulls (Source: docs/spec/broker.md §0.3)."""
         records: list[memoryview] = []
         places = read_queue_places(self._entries(broker, topic, queue_id, offset, count))[:count]
         for number, place in enumerate(places):

@@ -9,7 +9,7 @@
 
 One broker that is slow, lost or answers nonsense holds up nobody else. No request moves an offset of anyone.
 
-Source: spec remoting §2.5 (administration), §2.2.3 (a pull commits nothing unless it says so).
+Source: docs/spec/remoting.md §2.5 (administration), §2.2.3 (a pull commits nothing unless it says so).
 """
 
 from __future__ import annotations
@@ -414,7 +414,7 @@ class BrokerRounds:
         self._moving = self._moving | {topic} if moves else self._moving - {topic}
 
     async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
-        """Queues that may be read but no longer written: brokers of 4.x do not list them (remoting specification §2.5.6)."""
+        """Queues that may be read but no longer written: brokers of 4.x do not list them (docs/spec/remoting.md §2.5.6)."""
         row = self._figures.of(self._name).topics.get(topic)
         readable = row.read_queues if row is not None and row.permission & PERMISSION_READ else 0
         found: dict[int, QueueOffsets] = {}

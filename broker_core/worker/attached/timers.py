@@ -6,7 +6,7 @@
 
 Which messages wait and when the next is due is known inside a broker only.
 
-Source: spec remoting §2.5.3, §2.1 (request 61), store §14.1.
+Source: docs/spec/remoting.md §2.5.3, §2.1 (request 61), docs/spec/store.md §14.1.
 """
 
 from __future__ import annotations

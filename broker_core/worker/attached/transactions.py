@@ -77,7 +77,7 @@ class ClusterTransactions:
         return replace(self._page(len(found), rows, living), notice=lost.notice())
 
     async def resume(self, command: ResumeTransaction) -> Done:
-        """Have a broker put a given-up message back into its half queue (Source: spec remoting §2.5.8).
+        """Have a broker put a given-up message back into its half queue (Source: docs/spec/remoting.md §2.5.8).
 
         Raises:
             RemoteError: It refuses.

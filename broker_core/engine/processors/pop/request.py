@@ -1,4 +1,7 @@
-"""What a pop or a notification asks for, read and checked (Source: spec remoting §2.6.1, broker §6.7; remarks of 5.3.3)."""
+"""What a pop or a notification asks for, read and checked.
+
+Source: docs/spec/remoting.md §2.6.1, docs/spec/broker.md §6.7; remarks of 5.3.3.
+"""
 
 from __future__ import annotations
 
