@@ -109,7 +109,7 @@ class _Gallery:
         self._window = console.window
         self._out = out
         self._looks = looks
-        self._overlays = Overlays(console.window, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
+        self._overlays = Overlays(console, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
         for look in looks:
             (out / look.name).mkdir(parents=True, exist_ok=True)
 
@@ -233,7 +233,7 @@ class _Gallery:
         self._wait_for_reports()
         self._page("reports", name="reports-failed")
         self._overlays.notices()
-        self._window.toasts.close_all()
+        self._window.notices.toasts.close_all()
         for spec in reports()[:REPORTS_RUN]:
             runner.submit(runner.order(spec, (store_directory,)))
         self._page("reports", name="reports-running")

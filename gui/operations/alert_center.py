@@ -26,6 +26,7 @@ from broker_core.api import (
     TryAlertWebhook,
 )
 from gui.operations.alert_adoption import AlertAdoption
+from gui.operations.frame_calls import Notify
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
 from gui.words.amounts import value_text
@@ -42,7 +43,6 @@ from monitoring.webhook import WebhookResult
 
 if TYPE_CHECKING:
     from broker_core.api import AlertCommand, Occurred
-    from gui.views.page import Notify
     from monitoring.state import ClusterState
 
 LOOK_MS = 1_000
