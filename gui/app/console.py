@@ -374,7 +374,7 @@ class Console(QObject):
 
         # Modules stay for as long as the program runs; walking 100,000 objects of theirs at each full collection would keep the
         # GUI thread for 70 ms, now and then.
-        self._imports = PageImports([entry.module for entry in self.window.services.pages], self)
+        self._imports = PageImports(self)
         self._imports.done.connect(gc.freeze)
         self._imports.start()
 
