@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog
 from monitoring.delay import DelayState, Lateness, no_delays
-from monitoring.sources.base import Reach
+from monitoring.reach import Reach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

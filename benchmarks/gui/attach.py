@@ -99,7 +99,7 @@ def measure(folder: Path, name_server: str, topic_count: int, *, opens_later: bo
     running.window.resize(1440, 900)
     running.window.show()
     source = running.console.worker.source
-    for entry in running.window.page_entries:
+    for entry in running.window.services.pages:
         entry.load()
     running.console.begin()
     if not opens_later:

@@ -27,8 +27,8 @@ from gui.event_loop.garbage import GarbageTurns
 from gui.event_loop.turns import next_turn
 from gui.main_window.clusters import Clusters
 from gui.main_window.commands import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT
-from gui.main_window.services import whole_number
-from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.main_window.services import Backend, WindowServices, whole_number
+from gui.main_window.window import MainWindow
 from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
 from gui.processes.children import Children
@@ -139,7 +139,7 @@ class Console(QObject):
         self.window.closing.connect(self.end)
         self.window.settings_written.connect(self._follow_kept)
         self._signals: EndSignals | None = None
-        self.errors = UncaughtErrors(self.window)
+        self.errors = UncaughtErrors(self.window.frame)
 
     def _services(self) -> WindowServices:
         return WindowServices(
@@ -374,7 +374,7 @@ class Console(QObject):
 
         # Modules stay for as long as the program runs; walking 100,000 objects of theirs at each full collection would keep the
         # GUI thread for 70 ms, now and then.
-        self._imports = PageImports([entry.module for entry in self.window.page_entries], self)
+        self._imports = PageImports(self)
         self._imports.done.connect(gc.freeze)
         self._imports.start()
 

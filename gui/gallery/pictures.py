@@ -113,7 +113,7 @@ class _Gallery:
         self._window = console.window
         self._out = out
         self._looks = looks
-        self._overlays = Overlays(console.window, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
+        self._overlays = Overlays(console, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
 
     def take(self) -> int:
         """Take all pictures; returns an exit code."""
@@ -155,7 +155,7 @@ class _Gallery:
         assert source.ready is not None
         self._play(source.ready.name_server)
         self._report(REPORT, source.ready.store_directory)
-        self._window.toasts.close_all()
+        self._window.notices.toasts.close_all()
         for picture in PICTURES:
             self._show_in(picture.look)
             self._window.navigate(picture.page_id, **picture.place)
@@ -263,7 +263,7 @@ class _Gallery:
         self._wait_for_reports()
         self._page("reports", name="reports-failed")
         self._overlays.notices()
-        self._window.toasts.close_all()
+        self._window.notices.toasts.close_all()
         for spec in reports()[:REPORTS_RUN]:
             runner.submit(runner.order(spec, (store_directory,)))
         self._page("reports", name="reports-running")

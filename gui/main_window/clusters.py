@@ -65,24 +65,27 @@ class Clusters:
     secrets: SecretDesk | None = None
     """Where secrets of connections are kept; None where there are no connections."""
 
+    @property
+    def attached(self) -> Cluster | None:
+        """The cluster that is shown, if it runs elsewhere."""
+        shown = next(iter(self.known()), None)
+        return shown if shown is not None and shown.kind == ATTACHED else None
 
-def attached_cluster(clusters: Clusters) -> Cluster | None:
-    """The cluster that is shown, if it runs elsewhere."""
-    shown = next(iter(clusters.known()), None)
-    return shown if shown is not None and shown.kind == ATTACHED else None
+    @property
+    def settings_group(self) -> str:
+        """Where the settings keep what belongs to the shown cluster alone; empty for embedded ones."""
+        shown = self.attached
+        return "" if shown is None else own_group(shown.kept_under)
 
+    @property
+    def connections(self) -> list[Cluster]:
+        """Known clusters that run elsewhere."""
+        return [one for one in self.known() if one.kind == ATTACHED]
 
-def settings_group(clusters: Clusters) -> str:
-    """Where the settings keep what belongs to the shown cluster alone; empty for embedded ones."""
-    shown = attached_cluster(clusters)
-    return "" if shown is None else own_group(shown.kept_under)
-
-
-def cluster_at(clusters: Clusters, name_servers: str) -> Cluster | None:
-    """The known connection to some name servers, or the one that had them when a link was made."""
-    connections = [one for one in clusters.known() if one.kind == ATTACHED]
-    found = (one for one in connections if one.address == name_servers)
-    return next(found, None) or next((one for one in connections if one.kept_under == name_servers), None)
+    def at(self, name_servers: str) -> Cluster | None:
+        """The known connection to some name servers, or the one that had them when a link was made."""
+        found = (one for one in self.connections if one.address == name_servers)
+        return next(found, None) or next((one for one in self.connections if one.kept_under == name_servers), None)
 
 
 def show_cluster(clusters: Clusters, cluster: Cluster) -> None:

@@ -11,9 +11,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QFileDialog, QMenu, QWidget
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters, attached_cluster, colour_icon, show_cluster
+from gui.main_window.clusters import Clusters, colour_icon, show_cluster
 from gui.main_window.shortcut_sheet import key_text
-from gui.main_window.window_actions import MENUS
 from gui.operations.actions import Action, ActionRegistry
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
@@ -23,6 +22,8 @@ from gui.words.text import tr
 if TYPE_CHECKING:
     from gui.views.action_dialog import ActionDialog
 
+MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
+"""English menu names in their order; one without actions is not shown."""
 CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
 
@@ -100,7 +101,7 @@ def _fill_beside(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: Q
 
 
 def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
-    shown = attached_cluster(clusters)
+    shown = clusters.attached
     if shown is not None:
         edit = menu.addAction(icon("gear-six", theme.tokens.text_2), tr("Change this connection…"))
         edit.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent, shown))
@@ -143,7 +144,7 @@ def ask_for_cluster(
     """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there or open a window beside this one."""
     from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  brings tables and QProcess, as above
 
-    dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets, known=_connections(clusters))
+    dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets, known=clusters.connections)
     dialog.beside.setVisible(shown is None)
     dialog.beside.setChecked(beside)
     theme.dress(dialog)
@@ -162,7 +163,7 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     """Let the user change a connection that is not shown, without going there."""
     from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  as above
 
-    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, known=_connections(clusters))
+    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, known=clusters.connections)
     dialog.setWindowTitle(tr("Change a connection"))
     dialog.heading.setText(tr("Change a connection"))
     dialog.beside.hide()
@@ -171,10 +172,6 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     dialog.chosen.connect(partial(clusters.keep, cluster))
     dialog.open()
     return dialog
-
-
-def _connections(clusters: Clusters) -> list[Cluster]:
-    return [one for one in clusters.known() if one.kind == ATTACHED]
 
 
 def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:

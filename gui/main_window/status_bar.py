@@ -18,7 +18,8 @@ from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
 from gui.words.broker_words import broker_text
 from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
-from monitoring.sources.base import Reach, SourceStatus
+from monitoring.reach import Reach
+from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from gui.models.reports import Run, RunState
+from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.reports import rows_text
 from gui.theme.tokens import State
 from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner
-    from gui.views.page import Navigate, Notify
 
 
 class ReportNotice(QObject):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
@@ -18,14 +18,15 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
+from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, State, Tokens
+from gui.theme.tokens import Size, Tokens
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
-from gui.words.text import TimeZoneChoice, Words, tr
+from gui.words.text import TimeZoneChoice, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
@@ -38,23 +39,6 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 PageArguments = Mapping[str, object]
-
-
-class Navigate(Protocol):
-    """Opens a page: ``navigate("messages", topic="orders", queue=3)``. The arguments reach `PageView.open`."""
-
-    def __call__(self, page_id: str, /, **arguments: object) -> None: ...
-
-
-class Notify(Protocol):
-    """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does.
-
-    Words that are a function are written anew in another language; what they know stays for as long as the notice is kept.
-    """
-
-    def __call__(
-        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +149,12 @@ class PageView(QWidget):
             part: Under the mouse, or with the focus.
             at: Where the mouse is, global; None: tell what the keyboard stands on.
         """
-        from gui.views.explanation import explain  # noqa: PLC0415  its texts are read when somebody asks
+        from gui.views.explanation import ExplainedPage, explain  # noqa: PLC0415  its texts are read when somebody asks
 
-        return explain(self, part, at) is not None
+        context, state = self.context, self.context.source.state
+        taken_ms = state.taken_ms if state is not None else -1
+        page = ExplainedPage(self, self.page_id, context.theme, context.times, taken_ms)
+        return explain(page, part, at) is not None
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         part = self.childAt(event.pos())

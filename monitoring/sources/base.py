@@ -75,14 +75,6 @@ EMBEDDED_NAME = "Embedded"
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Reach(Enum):
-    """How much of a cluster answers as it should."""
-
-    ALL = "all"
-    PART = "part"
-    NOTHING = "nothing"
-
-
 class SourceStatus(Enum):
     """Where a source stands."""
 

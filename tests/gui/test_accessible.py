@@ -87,13 +87,13 @@ def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window
 
 
 def test_controls_of_all_pages_have_names_in_chinese(window, qapp):  # noqa: F811  the fixture
-    window._services.set_language("zh")
+    window.services.set_language("zh")
     missing: dict[str, list[str]] = {}
     for entry in PAGES:
         window.navigate(entry.page_id)
         qapp.processEvents()
         missing[entry.page_id] = unnamed(window)
-    window._services.set_language("en")
+    window.services.set_language("en")
     assert {page: names for page, names in missing.items() if names} == {}
 
 

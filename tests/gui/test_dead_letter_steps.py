@@ -10,7 +10,7 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import ORIGIN_LINK, ConnectionLostError, RemoteError
@@ -21,11 +21,12 @@ from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.receipt import HEAD
 from gui.views.dead_letters.view import DeadLettersView
-from gui.words.text import CatalogueTranslator, load_catalogue, tr
+from gui.words.text import tr
 from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_source import TAKEN_MS, FakePending, fake_state
+from tests.support.languages import shown_in
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -299,14 +300,10 @@ def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):
     reason = "127.0.0.1:10911 did not answer within 3,000 ms"
     flow.verify.show_outcome(ResendOutcome(refused=(("id", reason),)))
     assert reason in flow.verify.failures.text
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         flow.verify.retranslate()
         assert "did not answer" not in flow.verify.failures.text
         assert tr(STEP_NAMES[CLOSE]) == "结案"
-    finally:
-        QCoreApplication.removeTranslator(translator)
 
 
 def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, source):

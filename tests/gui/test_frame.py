@@ -62,8 +62,8 @@ def frame(make_frame):
 
 
 def test_a_pasted_link_opens_its_place(frame, qtbot):
-    palette = frame.window.palette_view
-    frame.window.show_palette("orbit://topic/orders")
+    palette = frame.window.commands.palette
+    frame.window.commands.show_palette("orbit://topic/orders")
     assert palette.shown_titles == ["Open orbit://topic/orders"]
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert frame.area.current.opened == [{"topic": "orders"}]
@@ -78,8 +78,8 @@ def test_the_link_to_what_is_shown_is_copied(frame):
 def test_a_link_that_leads_nowhere_is_told(frame):
     frame.window.open_link("orbit://moon")
     frame.window.open_link("orbit://topic")
-    assert "there is no page “moon”" in frame.window.toasts.shown_texts[0]
-    assert "names one" in frame.window.toasts.shown_texts[1]
+    assert "there is no page “moon”" in frame.window.notices.toasts.shown_texts[0]
+    assert "names one" in frame.window.notices.toasts.shown_texts[1]
     assert frame.ids() == ["overview"]
 
 
@@ -178,7 +178,7 @@ def test_keys_work_in_a_window_of_its_own(frame, qtbot):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert frame.window.live.paused
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-    assert frame.window.palette_view.window() is window
+    assert frame.window.commands.palette.window() is window
 
 
 def test_a_window_of_its_own_is_dimmed_while_the_broker_is_gone_and_restyled(frame, theme, qtbot):
@@ -296,8 +296,8 @@ def test_what_is_no_page_is_looked_for_in_the_palette(frame, qtbot):
     search = frame.window.side_bar.search
     qtbot.keyClicks(search, "payment-settle")
     qtbot.keyClick(search, Qt.Key.Key_Return)
-    assert frame.window.palette_view.isVisible()
-    assert "%DLQ%payment-settle" in frame.window.palette_view.shown_titles
+    assert frame.window.commands.palette.isVisible()
+    assert "%DLQ%payment-settle" in frame.window.commands.palette.shown_titles
 
 
 def test_f6_goes_round_the_parts_of_the_window(frame, qtbot):
@@ -346,11 +346,11 @@ def test_a_restart_asks_only_if_clients_would_lose_the_broker(frame):
     assert frame.restarts == 0
     question.stay.click()
     assert frame.restarts == 0
-    frame.window.restart_broker()
+    frame.window.commands.restart_broker()
     frame.window.findChildren(LossQuestion)[-1].go.click()
     assert frame.restarts == 1
     frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
-    frame.window.restart_broker()
+    frame.window.commands.restart_broker()
     assert frame.restarts == 2
 
 
@@ -378,7 +378,7 @@ def test_what_is_lost_by_closing():
 def test_the_desktop_tells_of_warnings_while_nobody_looks(frame, monkeypatch):
     told: list[str] = []
     notices = Notices(
-        frame.window._services.theme,
+        frame.window.services.theme,
         frame.window,
         frame.window.tool_bar,
         frame.settings,
@@ -589,7 +589,7 @@ def test_a_report_is_told_once_whatever_cluster_is_shown(frame):
     frame.window.attach(frame.backend(FakeSource()))
     spec = SimpleNamespace(title="Throughput over time", needs_samples=False)
     frame.reports.ended.emit(SimpleNamespace(state=RunState.COMPLETE, order=SimpleNamespace(spec=spec), rows=5))
-    assert [notice.text for notice in frame.window.toasts.kept] == ["Throughput over time: 5 messages read"]
+    assert [notice.text for notice in frame.window.notices.toasts.kept] == ["Throughput over time: 5 messages read"]
 
 
 def test_detached_windows_end_with_the_main_window(frame, qtbot):

@@ -11,7 +11,6 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtWidgets import QApplication
 
 from broker_core.api import UsageError
 from broker_core.client.message import Message
@@ -28,9 +27,9 @@ from gui.theme.tokens import State
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
-from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 from tests.support.remoting_peer import eventually
 
@@ -166,13 +165,9 @@ def test_compressed_time_folds_long_stretches_and_true_time_is_linear():
 
 
 def test_what_the_worker_says_is_missing_is_translated(qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         text = MISSING.text("3 other messages have the same unique key, as in a batch; they are left out.")
         assert text == "另有 3 条消息的唯一 Key 相同（如批量消息），未列出。"
-    finally:
-        QApplication.removeTranslator(translator)
 
 
 # ---- the page ----
@@ -246,15 +241,11 @@ def test_a_message_that_is_gone_is_an_error_with_a_way_back(make_view):
 
 
 def test_the_story_follows_zone_and_language(view, qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         assert view.events.rows[5].title == "第 1 次消费失败"
         view.context.times.toggle()
         assert view.record.pairs()[4][1].endswith(view.context.times.name(TAKEN_MS))
-    finally:
-        view.context.times.toggle()
-        QApplication.removeTranslator(translator)
+    view.context.times.toggle()
 
 
 def test_the_model_of_events_keeps_the_rules_of_qt(view):

@@ -36,10 +36,11 @@ from gui.theme.tokens import State
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
-from gui.words.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.payload.listed import NO_MASK, body_preview
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_detail, fake_state
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -628,9 +629,7 @@ def test_the_zone_changes_shown_times(make_view):
 def test_texts_follow_the_language_and_the_message_stays(make_view, qapp, qtbot):
     view = make_view(FakeSource())
     shown = view.detail.detail
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
@@ -638,8 +637,6 @@ def test_texts_follow_the_language_and_the_message_stays(make_view, qapp, qtbot)
         assert view.bar.queue.itemText(0) == "全部队列"
         assert view.detail.tabs.tabText(0) == "消息体"
         assert view.detail.detail is shown
-    finally:
-        qapp.removeTranslator(translator)
 
 
 # ---- who has consumed them ---------------------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
         use(dialog)
         dialog.close()
     for text in ("", "orders", "no such thing at all", ">"):
-        window.show_palette(text)
-    window.palette_view.close()
+        window.commands.show_palette(text)
+    window.commands.palette.close()
 
 
 def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixture

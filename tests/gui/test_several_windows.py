@@ -123,7 +123,7 @@ def test_the_switcher_opens_windows_beside_this_one(make_frame, theme, opened, m
 
 def test_the_palette_offers_the_other_clusters(make_frame, opened):
     window = make_frame(STAGE, HOME, PROD).window
-    found = {entry.title: entry for entry in palette_entries("", window) if "window of its own" in entry.title}
+    found = {entry.title: entry for entry in palette_entries("", window.frame) if "window of its own" in entry.title}
     assert list(found) == ["Open home in a window of its own", "Open Prod in a window of its own"]
     found["Open Prod in a window of its own"].run()
     assert opened == [(PROD, "")]
@@ -301,7 +301,7 @@ def test_a_link_names_its_cluster_and_is_followed_there(make_frame, opened, qapp
     assert window.area.current.page_id == "topics"
     window.open_link(on_cluster("orbit://overview", "moon:1"))
     assert window.area.current.page_id == "topics"
-    assert "to which there is no connection" in window.toasts.kept[0].text
+    assert "to which there is no connection" in window.notices.toasts.kept[0].text
     assert place_of(other).arguments == {"topic": "orders", "queue": 3}
     assert (cluster_of("orbit://topics"), cluster_of("http://x/?cluster=a"), cluster_of("orbit://[")) == ("", "", "")
 

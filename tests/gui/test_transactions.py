@@ -43,7 +43,7 @@ from gui.views.transactions.lists import ENDED_AGAIN_MS, ENDED_ROWS, OPEN, PAGE_
 from gui.views.transactions.strip_panel import HALVES, LIVES
 from gui.views.transactions.view import TransactionsView
 from gui.widgets.chip import Chip
-from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.words.text import UNKNOWN
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
@@ -55,6 +55,7 @@ from tests.support.fake_source import (
     fake_transaction_history,
     fake_transactions,
 )
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -564,16 +565,12 @@ def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
 
 def test_the_page_is_told_in_chinese(make_view, source, qtbot):
     view = make_view(source)
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
         assert view.header.title == "事务"
         assert column(view.rows, "state") == ["已准备", "回查中", "无生产者"]
         assert [card.title for card in view.board.picture.cards()] == ["已准备", "回查中", "已提交", "已回滚", "已放弃回查"]
-    finally:
-        QApplication.removeTranslator(translator)
 
 
 def test_an_empty_history_draws_nothing(make_view, source, monkeypatch):

@@ -8,7 +8,8 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 
 from gui.main_window.clusters import Clusters
-from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.main_window.services import Backend, WindowServices
+from gui.main_window.window import MainWindow
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.processes.demo import DemoController
@@ -29,6 +30,7 @@ class Frame:
         source: A new one if None.
         clusters: As for `WindowServices`.
         attached: Whether it has its backend from the start.
+        store_folder: As for `WindowServices`.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Frame:
         source: FakeSource | None = None,
         clusters: Clusters | None = None,
         attached: bool = True,
+        store_folder: Path | None = None,
     ) -> None:
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -60,6 +63,7 @@ class Frame:
                 set_language=self.language.use,
                 pages=FAKE_PAGES,
                 clusters=clusters or Clusters(),
+                store_folder=store_folder,
             )
         )
         if attached:

@@ -9,7 +9,8 @@ from gui.main_window.clusters import Clusters
 from gui.models.table import CellKind, Column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, tr
-from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, Reach, SourceStatus
+from monitoring.reach import Reach
+from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
 
 SHOWN = "shown"
 """Key of the row of the cluster that is shown."""

@@ -1,0 +1,13 @@
+"""`Reach`: how much of a cluster answers."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reach(Enum):
+    """How much of a cluster answers as it should."""
+
+    ALL = "all"
+    PART = "part"
+    NOTHING = "nothing"
