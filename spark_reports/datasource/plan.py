@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from broker_core.message.record import LINK_BYTES
 from spark_reports.datasource.chain import (
-    LINK_BYTES,
     becomes_a_record,
     before_torn_body,
     border_behind,
