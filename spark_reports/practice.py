@@ -16,7 +16,6 @@ from spark_reports.practice_rows import BEGIN_MS, END_MS, practice_rows
 from spark_reports.reading import Reading
 from spark_reports.run import OUTPUT_MODULES, Session, gather
 from spark_reports.session import ReportSession
-from spark_reports.small_logs import SUMMED
 
 _QUERY = "select topic, tag, count(*) as messages from messages group by topic, tag order by messages desc"
 
@@ -45,7 +44,7 @@ def lessons(session: Session) -> tuple[catalog.ReportSpec, ...]:
     """Reports that are worth practising one by one: those that Spark makes of rows that this process reads."""
     if not isinstance(session, ReportSession) or not session.is_local:
         return ()
-    return tuple(spec for spec in catalog.reports() if spec.name not in SUMMED)
+    return tuple(spec for spec in catalog.reports() if not spec.is_summed)
 
 
 def practise_report(session: Session, spec: catalog.ReportSpec, is_wanted: Callable[[], bool] = lambda: True) -> None:

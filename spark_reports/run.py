@@ -33,15 +33,6 @@ from spark_reports.progress import Progress
 from spark_reports.reading import Reading
 from spark_reports.samples.database import history_of, require_history
 from spark_reports.session import ReportSession, SparkOptions
-from spark_reports.small_logs import (
-    BYTES_MAX,
-    MESSAGES_MAX,
-    SUMMED,
-    WITHOUT_SPARK,
-    TooManySumsError,
-    is_left_to_orbit,
-    sums_of,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +48,6 @@ Plan = ReadPlan | ClusterPlan
 WATCH_INTERVAL_S = 0.3
 OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
 """What writes a result."""
-NO_JAVA = "not used"
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
@@ -105,7 +95,6 @@ class _Gathered:
     found: Found
     java_version: str
     stores: tuple[str, ...]
-    master: str
 
 
 def run_report(
@@ -126,10 +115,6 @@ def run_report(
     check_target(run.out)
     browser = find_browser() if "pdf" in run.also else None
     cluster = _plan_cluster(run, progress)
-    small = _gather_small(run, progress, cluster)
-    if small is not None:
-        cancellation.check()
-        return _write(run, small, progress, browser, cancellation)
     if kept is not None:
         with _explained(kept):
             gathered = _gather(kept, run, progress, cancellation, cluster)
@@ -201,46 +186,6 @@ def _plan_cluster(run: ReportRun, progress: Progress) -> ClusterPlan | None:
     return plan_report(run.cluster, run.spec, run.parameters, _earliest(run))
 
 
-def _is_small(run: ReportRun, cluster: ClusterPlan | None) -> bool:
-    if cluster is not None:
-        return cluster.messages <= MESSAGES_MAX
-    from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as below
-
-    size = estimate(run.stores, directories=run.directories, from_ms=run.parameters.from_ms, to_ms=run.parameters.to_ms)
-    return size.byte_count <= BYTES_MAX
-
-
-def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | None) -> _Gathered | None:
-    """What the log says, read in this process; None if Spark is needed.
-
-    That is where the report is not made of sums, the log is large, or its sums are very many.
-    """
-    if run.spec.name not in SUMMED or run.parquet is not None or not is_left_to_orbit(run.spark):
-        return None
-    if not _is_small(run, cluster):
-        return None
-    from spark_reports.reports.common import Found  # noqa: PLC0415  Spark's modules, of which only some types are needed
-
-    plan: Plan
-    if cluster is None:
-        progress.begin("plan")
-        plan = _plan(run)
-    else:
-        plan = cluster
-    report = _report(run.spec, run.parameters)
-    progress.begin("read", total=len(plan.tasks))
-    try:
-        rows = sums_of(
-            plan,
-            run.parameters,
-            report.KEYS,
-            lambda done, messages: progress.step(min(done, len(plan.tasks)), len(plan.tasks), rows=messages),
-        )
-    except TooManySumsError:
-        return None
-    return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, _sources(run), WITHOUT_SPARK)
-
-
 def _sources(run: ReportRun) -> tuple[str, ...]:
     """What is read, by the names that manifests have for it."""
     return run.stores if run.cluster is None else (CLUSTER + run.cluster.options.name_servers,)
@@ -270,8 +215,12 @@ def _gather(
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
     with rows_here(session, plan if prepared is None else None, progress) as here:
         reading = Reading(spark, plan, run.parameters, prepared, sampled, run.mask, here)
-        found = gather(reading, report, progress, session)
-    return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
+        is_read_here = (here if run.spec.is_summed else reading.rows_here) is not None
+        count_rows = not run.spec.is_summed or prepared is not None
+        watched = None if is_read_here else _watching(session, progress, len(plan.tasks), count_rows=count_rows)
+        with watched or contextlib.nullcontext():
+            found = gather(reading, report, progress, at_once=AT_ONCE if is_read_here else 1)
+    return _Gathered(plan, report, found, session.java_version, stores)
 
 
 def _plan(run: ReportRun) -> ReadPlan:
@@ -285,7 +234,7 @@ def _plan(run: ReportRun) -> ReadPlan:
     cores = os.cpu_count() if is_local(run.spark.master) else None
     return plan_read(
         run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms,
-        for_sums=run.spec.name in SUMMED,
+        for_sums=run.spec.is_summed,
     )  # fmt: skip
 
 
@@ -317,8 +266,15 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
     return module
 
 
-def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, session: Session | None = None) -> Found:
-    """Run the queries of a report."""
+def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, *, at_once: int = 1) -> Found:
+    """Run the queries of a report.
+
+    Args:
+        reading: What it reads.
+        report: Its module.
+        progress: Told its first table.
+        at_once: How many queries run at the same time.
+    """
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
     from spark_reports.reports.common import Found  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
@@ -330,18 +286,12 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
         reading.spark.dataSource.register(RocketMQClusterDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
-    count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
-    watched = None
-    by_this_process = (reading.here if hasattr(report, "KEYS") else reading.rows_here) is not None
-    if progress and session and not by_this_process:
-        watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows)
-    with watched or contextlib.nullcontext():
-        tables = collect(
-            queries,
-            AT_ONCE if by_this_process else 1,
-            first=getattr(report, "FIRST", ()),
-            tell=partial(_tell_first, reading, report, progress) if progress else None,
-        )
+    tables = collect(
+        queries,
+        at_once,
+        first=getattr(report, "FIRST", ()),
+        tell=partial(_tell_first, reading, report, progress) if progress else None,
+    )
     reading.spark.catalog.clearCache()
     return Found(tables, reading.parameters)
 
@@ -369,7 +319,7 @@ def _write(
     tasks = len(gathered.plan.tasks)
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")
-    source = manifests.Source(gathered.stores, gathered.plan, gathered.master, gathered.java_version)
+    source = manifests.Source(gathered.stores, gathered.plan, run.spark.master, gathered.java_version)
     facts = manifests.manifest(run.spec, parameters, source, result, now=datetime.now(UTC), masked=masked)
     with result_folder(run.out) as folder:
         files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}

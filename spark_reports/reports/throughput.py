@@ -22,8 +22,6 @@ from spark_reports.reports.wording import clock, first_of, number, part, share_t
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
 from spark_reports.vocabulary import Unit
 
-KEYS = TRAFFIC_KEYS
-"""The reader sums by these: rows that Spark counts while it reads are no messages, and small logs are read without it."""
 TRAFFIC = "traffic"
 
 CHART_TOPICS_MAX = 5

@@ -26,7 +26,7 @@ from spark_reports.reading import Reading
 from spark_reports.reports import tags, throughput
 from spark_reports.reports.common import Found
 from spark_reports.run import gather
-from spark_reports.small_logs import sums_of
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
 from tests.spark.golden_totals import EXPECTED, Told
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known
@@ -73,26 +73,18 @@ def test_throughput(spark, store):
     assert sum(row["messages"] for row in by_producer if row["host"] == "10.0.0.3") == known.SKEWED_ORDERS
 
 
-def test_throughput_of_small_logs_is_the_same_without_spark(spark, store, tmp_path):
+def test_sums_of_the_reader_are_those_of_single_messages(spark, store, tmp_path):
     golden = golden_store("torn").unpack(tmp_path)
     for root, bounds in ((store.root, ReportParameters()), (store.root, ReportParameters(DAY_7, None, ("orders",))),
                          (golden, ReportParameters())):  # fmt: skip
-        plan = plan_read([root], split_bytes=20_000)
-        rows_alone = sums_of(plan, bounds, throughput.KEYS, lambda *_: None)
-        rows_spark = gather(Reading(spark, plan, bounds, None, (str(root),)), throughput)[throughput.TRAFFIC]
-        assert rows_alone.num_rows
-        columns = sorted(rows_spark.column_names)
-        assert columns == sorted(rows_alone.column_names)
-        assert [rows_alone.schema.field(name).type for name in columns] == [
-            rows_spark.schema.field(name).type for name in columns
-        ]
-        alone, with_spark = (throughput.result(Found({throughput.TRAFFIC: one}, bounds)) for one in (rows_alone, rows_spark))
-        assert (alone.rows, alone.headlines, alone.findings, alone.skipped) == (
-            with_spark.rows, with_spark.headlines, with_spark.findings, with_spark.skipped,
-        )  # fmt: skip
-        assert [sorted(map(repr, one.data.to_pylist())) for one in alone.tables] == [
-            sorted(map(repr, one.data.to_pylist())) for one in with_spark.tables
-        ]
+        reading = Reading(spark, plan_read([root], split_bytes=20_000), bounds, None, (str(root),))
+        summed = gather(reading, throughput)[throughput.TRAFFIC]
+        single = reading.records(MESSAGE_COLUMNS).transform(each_a_sum).transform(by_traffic_keys).toArrow()
+        assert summed.num_rows
+        assert summed.schema == single.schema
+        by_sums, by_messages = (throughput.result(Found({throughput.TRAFFIC: one}, bounds)) for one in (summed, single))
+        assert by_sums.rows
+        same(by_sums, by_messages)
 
 
 def test_calendar(spark, store):
@@ -357,6 +349,7 @@ def test_findings_have_chinese_words(spark, store, keys_file, name):
 
 
 def same(one, other):
+    assert one.rows == other.rows
     assert (one.findings, one.headlines, one.skipped) == (other.findings, other.headlines, other.skipped)
     for table in one.tables:
         again = next(again for again in other.tables if again.name == table.name)

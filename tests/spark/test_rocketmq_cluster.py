@@ -13,11 +13,8 @@ from spark_reports.datasource.cluster_source import NOT_GIVEN, RocketMQClusterDa
 from spark_reports.datasource.schema import CLUSTER_FORMAT, columns
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.reading import Reading
-from spark_reports.reports import throughput
-from spark_reports.reports.common import skips
 from spark_reports.run import gather
-from spark_reports.small_logs import sums_of
-from tests.spark.support import run
+from tests.spark.support import rows, run
 from tests.support import known_store as known
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
@@ -60,10 +57,10 @@ def source(spark, broker, tmp_path):
     return ClusterSource(ClusterOptions(broker.name_server, limits=limits, slice_messages=300), tmp_path)
 
 
-def report_on(spark, source, name, **own):
+def report_on(spark, source, name, *, topics=(), **own):
     spec = catalog.find(name)
     values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
-    parameters = ReportParameters(*BOUNDS.get(name, WHOLE), (), values, known.NOW_MS)
+    parameters = ReportParameters(*BOUNDS.get(name, WHOLE), topics, values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_report(source, spec, parameters, None)
     return report.result(gather(Reading(spark, plan, parameters, None, (str(source.history),)), report))
@@ -110,16 +107,13 @@ def test_reconciliation_gives_the_figures_of_the_store(spark, source, broker, tm
     same_as_of_the_store(spark, source, broker, "reconcile", keys_file=path)
 
 
-def test_a_small_cluster_needs_no_spark(broker, source):
-    parameters = ReportParameters(None, known.NOW_MS, ("orders", "later"), {}, known.NOW_MS)
-    plan = plan_report(source, catalog.find("throughput"), parameters, None)
-    found = sums_of(plan, parameters, throughput.KEYS, lambda *_: None)
-    messages = dict(zip(*(found.group_by("topic").aggregate([("messages", "sum")])[name].to_pylist()
-                          for name in ("topic", "messages_sum")), strict=True))  # fmt: skip
+def test_of_the_topics_that_are_asked_for_every_message_is_counted(spark, source, broker):
+    result = report_on(spark, source, "throughput", topics=("orders", "later"))
+    messages = {row["topic"]: row["messages"] for row in rows(result, "by_topic")}
     assert {topic: messages[topic] for topic in ("orders", "later")} == {
         "orders": known.ORDERS, "later": sum(known.DELAYED.values()) + known.TIMERS,
     }  # fmt: skip
-    assert not any(skip.damaged for skip in skips(found))
+    assert not any(skip.damaged for skip in result.skipped)
 
 
 def test_filters_reach_the_brokers(spark, broker, source):

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from monitoring.payload.masking import MaskRules
-from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import __main__ as program
 from spark_reports.catalog import find
 from spark_reports.orders import with_file
@@ -113,29 +111,6 @@ def test_a_parameter_of_another_report_is_refused(capsys, store):
     code, _, err = run(capsys, "throughput", "--store", store, "--out", f"{store}-out", "--zone", "UTC")
     assert code == 2
     assert "report throughput has no parameter zone" in err
-
-
-def test_a_masked_result_says_so_in_all_its_forms(capsys, tmp_path):
-    writer = StoreWriter(tmp_path / "store")
-    writer.append("orders", properties={"TAGS": "secret"})
-    writer.append("bills", properties={"TAGS": "plain"})
-    writer.flush()
-    write_rules(tmp_path / "rules.json", [DecoderRule("orders", mask=MaskRules((), ("secret",)))])
-    words = ("throughput", "--store", str(tmp_path / "store"), "--also", "jsonl", "--also", "xlsx")
-    masked, plain = tmp_path / "masked", tmp_path / "plain"
-    assert run(capsys, *words, "--out", str(masked), "--mask", str(tmp_path / "rules.json"))[0] == 0
-    assert run(capsys, *words, "--out", str(plain), "--originals")[0] == 0
-
-    def with_secret(folder):
-        return {path.suffix for path in folder.iterdir() if b"secret" in path.read_bytes()}
-
-    assert with_secret(masked) == set()
-    assert with_secret(plain) >= {".html", ".csv", ".json", ".jsonl"}
-    said, said_plain = (json.loads((folder / "manifest.json").read_text()) for folder in (masked, plain))
-    assert said["masked"]["values"] == {"tag": 1}
-    assert (said_plain["masked"]["rules"], said_plain["notes"][-1]) == ("", "Nothing is masked: originals were asked for.")
-    assert said["notes"][-1] in (masked / "report.html").read_text()
-    assert "plain" in (masked / "by_topic_tag.csv").read_text()
 
 
 def test_prepared_messages_are_not_masked(capsys, store, tmp_path):
