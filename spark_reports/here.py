@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from broker_core.errors import ReportError
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.datasource.schema import SKIPPED_REASON
+from spark_reports.pyspark_internals import arrow_schema
 from spark_reports.session import ReportSession
 
 if TYPE_CHECKING:
@@ -85,12 +86,10 @@ class RowsHere:
         Raises:
             ReportError: There is no room for them.
         """
-        from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
-
         self._files += 1
         path = self._folder / f"rows-{self._files}.parquet"
         try:
-            columns = to_arrow_schema(schema, timezone="UTC")
+            columns = arrow_schema(schema)
             if self._made is None:
                 self._lay_down(path, read, parts, columns)
             else:

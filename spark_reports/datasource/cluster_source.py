@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.errors import NetworkError, ReportError, UsageError
@@ -42,6 +41,7 @@ from spark_reports.datasource.options import Selection, check_sums, selection_of
 from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
 from spark_reports.datasource.skipped import Skipped
 from spark_reports.datasource.source import batches_of, check_columns, select_records, sums_batches, task_sums
+from spark_reports.pyspark_internals import arrow_schema
 
 NOT_GIVEN = "an offset for which the broker gives no message"
 UNREADABLE = "in an answer that does not consist of records"
@@ -129,7 +129,7 @@ class ClusterReader(DataSourceReader):
         """Batches of one partition."""
         if not isinstance(partition, ClusterPartition):
             raise UsageError("this reader reads only the partitions it planned itself")
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         if self._sums_by is None:
             yield from read_partition(partition, self._selection, schema)
         else:

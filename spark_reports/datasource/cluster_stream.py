@@ -19,7 +19,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
@@ -33,6 +32,7 @@ from spark_reports.datasource.cluster_source import ClusterPartition, partitions
 from spark_reports.datasource.options import selection_of
 from spark_reports.datasource.source import check_columns
 from spark_reports.datasource.stream import BEGINNINGS
+from spark_reports.pyspark_internals import arrow_schema
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class ClusterStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
         assert isinstance(partition, ClusterPartition)
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         yield from read_partition(partition, self._selection, schema, strict=True)
 
     def _look(self, *, retry_seconds: float | None = None) -> str:

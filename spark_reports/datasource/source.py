@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
@@ -44,6 +43,7 @@ from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_rea
 from spark_reports.datasource.queue_files import narrowed
 from spark_reports.datasource.schema import ALL_ARROW, ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON
 from spark_reports.datasource.skipped import FILE_REMOVED, OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+from spark_reports.pyspark_internals import arrow_schema
 
 if TYPE_CHECKING:
     from spark_reports.datasource.task_sums import TaskSums
@@ -147,7 +147,7 @@ class StoreReader(DataSourceReader):
         """The same; sums are of a part once nobody waits for them any more, see `read_sums`."""
         if not isinstance(partition, StorePartition):
             raise UsageError("this reader reads only the partitions it planned itself")
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         if self._sums_by is None:
             yield from read_ranges(partition.ranges, self._selection, schema)
         else:

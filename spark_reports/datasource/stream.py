@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
@@ -25,6 +24,7 @@ from spark_reports.datasource.log_files import directories_of, first_offset
 from spark_reports.datasource.options import roots_of, selection_of, sums_by_of
 from spark_reports.datasource.plan import FileRange, ranges_from
 from spark_reports.datasource.source import StorePartition, check_columns, read_ranges
+from spark_reports.pyspark_internals import arrow_schema
 
 BEGINNINGS = ("oldest", "newest")
 
@@ -72,7 +72,7 @@ class StoreStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
         assert isinstance(partition, StorePartition)
-        yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
+        yield from read_ranges(partition.ranges, self._selection, arrow_schema(self._schema))
 
 
 def ranges_between(root: str, start: int, end: int, directories: Sequence[Path] = ()) -> list[FileRange]:

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spark_reports.datasource.options import Selection
@@ -25,6 +24,7 @@ from spark_reports.datasource.plan import FileRange, ReadPlan
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
 from spark_reports.datasource.source import read_ranges
 from spark_reports.parquet.folder import Damage, LastRecord, Part
+from spark_reports.pyspark_internals import arrow_schema
 
 PARTS_FORMAT = "orbit-parquet-parts"
 LAST_COLUMNS = ("physical_offset", "store_bytes", "store_time", "body_crc")
@@ -80,7 +80,7 @@ class PartsWriter(DataSourceReader):
             "last": json.dumps(asdict(last)) if last else None,
             "damage": json.dumps([asdict(place) for place in damage]),
         }
-        yield pa.RecordBatch.from_pylist([row], schema=to_arrow_schema(self._schema))
+        yield pa.RecordBatch.from_pylist([row], schema=arrow_schema(self._schema))
 
 
 def write_part(
@@ -91,7 +91,7 @@ def write_part(
     Returns:
         The part and its last record, None without records; and what could not be read.
     """
-    whole = to_arrow_schema(columns(*names, *SKIPPED_COLUMNS), timezone="UTC")
+    whole = arrow_schema(columns(*names, *SKIPPED_COLUMNS))
     schema = pa.schema([field for field in whole if field.name not in SKIPPED_COLUMNS])
     damage: list[Damage] = []
     summary = _Summary()

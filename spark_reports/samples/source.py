@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.filters import comparison_of, times_of
 from spark_reports.datasource.options import number_of, range_of, roots_of
+from spark_reports.pyspark_internals import arrow_schema
 from spark_reports.samples.database import extent, reading, subjects
 from spark_reports.samples.rows import FOREVER_MS, Wanted, batches
 from spark_reports.samples.tables import SAMPLES_FORMAT, TABLES, kind_of, table_schema
@@ -128,7 +128,7 @@ class SamplesReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
         assert isinstance(partition, SamplesPartition)
-        yield from batches(partition.wanted, to_arrow_schema(self._schema, timezone="UTC"))
+        yield from batches(partition.wanted, arrow_schema(self._schema))
 
 
 def stretches(parts: Sequence[InputPartition]) -> int:
