@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from spark_reports.progress import Progress
+    from spark_reports.progress import ReportProgress
     from spark_reports.run import Plan, Session
 
     ReadWhile = Callable[[InputPartition, Callable[[], bool]], Iterator[pa.RecordBatch]]
@@ -63,7 +63,7 @@ class RowsHere:
     def __init__(
         self,
         folder: Path,
-        progress: Progress | None = None,
+        progress: ReportProgress | None = None,
         *,
         all_rows: bool = True,
         made: Callable[[pa.Schema], pa.Table] | None = None,
@@ -127,7 +127,7 @@ def _messages(batch: pa.RecordBatch) -> int:
 
 
 @contextlib.contextmanager
-def rows_here(session: Session, plan: Plan | None, progress: Progress) -> Iterator[RowsHere | None]:
+def rows_here(session: Session, plan: Plan | None, progress: ReportProgress) -> Iterator[RowsHere | None]:
     """What reads rows of a plan until the end of the block; None: there are none, or Spark runs elsewhere."""
     if not isinstance(plan, ReadPlan) or not isinstance(session, ReportSession) or not session.is_local:
         yield None

@@ -13,14 +13,14 @@ from spark_reports.datasource.plan import ReadPlan
 from spark_reports.here import RowsHere
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.practice_rows import BEGIN_MS, END_MS, practice_rows
-from spark_reports.reading import Reading
+from spark_reports.reading import ReportInput
 from spark_reports.run import OUTPUT_MODULES, Session, gather
 from spark_reports.session import ReportSession
 
 _QUERY = "select topic, tag, count(*) as messages from messages group by topic, tag order by messages desc"
 
 
-class _Made(Reading):
+class _Made(ReportInput):
     """Made-up messages, and a made-up history beside them."""
 
     __slots__ = ()
@@ -37,7 +37,7 @@ def practise(session: Session) -> None:
         importlib.import_module(name)
     report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
     nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))
-    gather(Reading(session.begin(), nothing, ReportParameters()), report)
+    gather(ReportInput(session.begin(), nothing, ReportParameters()), report)
 
 
 def lessons(session: Session) -> tuple[catalog.ReportSpec, ...]:

@@ -25,7 +25,7 @@ TopicsOf = Literal["stored", "meant", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReportInput:
     """Source of a report's queries.
 
     Args:
@@ -95,9 +95,9 @@ class Reading:
         if isinstance(self.plan, ClusterPlan):
             return self.spark.read.format(CLUSTER_FORMAT).options(**options).schema(schema).load()
         if here is not None:
-            from spark_reports.datasource.source import StoreReader  # noqa: PLC0415  as above
+            from spark_reports.datasource.source import StoreSourceReader  # noqa: PLC0415  as above
 
-            reader = StoreReader(options, schema)
+            reader = StoreSourceReader(options, schema)
             return here.frame(self.spark, reader.read_while, reader.partitions(), schema)
         return self.spark.read.format(FORMAT).options(**options).schema(schema).load()
 

@@ -29,8 +29,8 @@ from spark_reports.output.pdf import find_browser, print_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder, open_folder
-from spark_reports.progress import Progress
-from spark_reports.reading import Reading
+from spark_reports.progress import ReportProgress
+from spark_reports.reading import ReportInput
 from spark_reports.samples.database import history_of, require_history
 from spark_reports.session import ReportSession, SparkOptions
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_reports.clusters import ClusterSource
+    from spark_reports.clusters import ReportCluster
     from spark_reports.masking import ReportMask
-    from spark_reports.reports.common import Found
+    from spark_reports.reports.common import QueryResults
     from spark_reports.reports.result import ReportResult
 
 Session = ReportSession | ConnectSession
@@ -83,7 +83,7 @@ class ReportRun:
     language: str = "en"
     mask: ReportMask | None = None
     originals: bool = False
-    cluster: ClusterSource | None = None
+    cluster: ReportCluster | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,13 @@ class _Gathered:
 
     plan: Plan
     report: ModuleType
-    found: Found
+    found: QueryResults
     java_version: str
     stores: tuple[str, ...]
 
 
 def run_report(
-    run: ReportRun, progress: Progress, cancellation: Cancellation, kept: Session | None = None
+    run: ReportRun, progress: ReportProgress, cancellation: Cancellation, kept: Session | None = None
 ) -> dict[str, object]:
     """Make a report; return its manifest.
 
@@ -133,7 +133,7 @@ def run_report(
         closing.join()
 
 
-def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellation) -> PreparedFolder:
+def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Cancellation) -> PreparedFolder:
     """Continue the folder of prepared messages, and nothing else.
 
     Raises:
@@ -176,7 +176,7 @@ def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[S
         raise
 
 
-def _plan_cluster(run: ReportRun, progress: Progress) -> ClusterPlan | None:
+def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | None:
     """What is read of a cluster, asked for once; None: stores are read."""
     if run.cluster is None:
         return None
@@ -192,7 +192,7 @@ def _sources(run: ReportRun) -> tuple[str, ...]:
 
 
 def _gather(
-    session: Session, run: ReportRun, progress: Progress, cancellation: Cancellation, cluster: ClusterPlan | None
+    session: Session, run: ReportRun, progress: ReportProgress, cancellation: Cancellation, cluster: ClusterPlan | None
 ) -> _Gathered:
     plan: Plan | None = cluster
     prepared = None
@@ -214,7 +214,7 @@ def _gather(
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
     with rows_here(session, plan if prepared is None else None, progress) as here:
-        reading = Reading(spark, plan, run.parameters, prepared, sampled, run.mask, here)
+        reading = ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask, here)
         is_read_here = (here if run.spec.is_summed else reading.rows_here) is not None
         count_rows = not run.spec.is_summed or prepared is not None
         watched = None if is_read_here else _watching(session, progress, len(plan.tasks), count_rows=count_rows)
@@ -238,7 +238,7 @@ def _plan(run: ReportRun) -> ReadPlan:
     )  # fmt: skip
 
 
-def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: Progress) -> PreparedFolder:
+def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: ReportProgress) -> PreparedFolder:
     from spark_reports.parquet.advance import Addition, advance  # noqa: PLC0415  Spark's modules load while Java starts
 
     addition = Addition(run.stores, run.directories, run.bodies)
@@ -266,7 +266,9 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
     return module
 
 
-def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, *, at_once: int = 1) -> Found:
+def gather(
+    reading: ReportInput, report: ModuleType, progress: ReportProgress | None = None, *, at_once: int = 1
+) -> QueryResults:
     """Run the queries of a report.
 
     Args:
@@ -276,7 +278,7 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
         at_once: How many queries run at the same time.
     """
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
-    from spark_reports.reports.common import Found  # noqa: PLC0415  as above
+    from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
 
     reading.spark.dataSource.register(RocketMQStoreDataSource)
@@ -293,19 +295,19 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
         tell=partial(_tell_first, reading, report, progress) if progress else None,
     )
     reading.spark.catalog.clearCache()
-    return Found(tables, reading.parameters)
+    return QueryResults(tables, reading.parameters)
 
 
-def _tell_first(reading: Reading, report: ModuleType, progress: Progress, tables: Mapping[str, pa.Table]) -> None:
+def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgress, tables: Mapping[str, pa.Table]) -> None:
     """Tell the first table of a report, as it may be shown, while its other queries run."""
-    from spark_reports.reports.common import Found  # noqa: PLC0415  as in gather
+    from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as in gather
 
-    found = Found(tables, reading.parameters)
+    found = QueryResults(tables, reading.parameters)
     progress.show(report.first(found if reading.mask is None else reading.mask.found(found, report)))
 
 
 def _write(
-    run: ReportRun, gathered: _Gathered, progress: Progress, browser: Path | None, cancellation: Cancellation
+    run: ReportRun, gathered: _Gathered, progress: ReportProgress, browser: Path | None, cancellation: Cancellation
 ) -> dict[str, object]:
     from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
     from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
@@ -354,7 +356,7 @@ def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportPa
 
 
 @contextlib.contextmanager
-def _watching(session: Session, progress: Progress, total: int, *, count_rows: bool) -> Iterator[None]:
+def _watching(session: Session, progress: ReportProgress, total: int, *, count_rows: bool) -> Iterator[None]:
     """Report tasks, and rows if they are messages, of the running query while the block runs."""
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(session, progress, total, done, count_rows), name="spark-progress")
@@ -367,7 +369,7 @@ def _watching(session: Session, progress: Progress, total: int, *, count_rows: b
             watcher.join()
 
 
-def _watch(session: Session, progress: Progress, total: int, done: threading.Event, count_rows: bool) -> None:
+def _watch(session: Session, progress: ReportProgress, total: int, done: threading.Event, count_rows: bool) -> None:
     while not done.wait(WATCH_INTERVAL_S):
         state = session.progress()
         if state is not None:

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import Filter
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
-from spark_reports.datasource.filters import Comparison, always_holds, comparison_of, one_of, times_of
+from spark_reports.datasource.filters import ColumnComparison, always_holds, comparison_of, one_of, times_of
 from spark_reports.datasource.schema import SUM_KEYS, sums
 
 
@@ -22,7 +22,7 @@ class Selection:
     to_ms: int | None = None
     topics: tuple[str, ...] = ()
     meant: bool = False
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[ColumnComparison, ...] = ()
 
     def earliest_ms(self) -> int | None:
         """Store time before which nothing is wanted."""

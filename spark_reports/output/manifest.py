@@ -39,7 +39,7 @@ from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.progress import StageTime
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import KeyFigure, ReportResult
 
 FORMAT = 1
 
@@ -162,7 +162,7 @@ def versions(java_version: str) -> dict[str, str]:
     return found
 
 
-def _headline(headline: Headline) -> dict[str, object]:
+def _headline(headline: KeyFigure) -> dict[str, object]:
     """JSON has no number for what is not known."""
     fields = asdict(headline)
     return fields | {"value": headline.value if math.isfinite(headline.value) else None}

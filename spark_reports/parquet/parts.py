@@ -23,7 +23,7 @@ from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import FileRange, ReadPlan
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
 from spark_reports.datasource.source import read_ranges
-from spark_reports.parquet.folder import Damage, LastRecord, Part
+from spark_reports.parquet.folder import LastRecord, PreparedDamage, PreparedPart
 from spark_reports.pyspark_internals import arrow_schema
 
 PARTS_FORMAT = "orbit-parquet-parts"
@@ -85,7 +85,7 @@ class PartsWriter(DataSourceReader):
 
 def write_part(
     ranges: Sequence[FileRange], names: Sequence[str], folder: Path
-) -> tuple[Part | None, LastRecord | None, list[Damage]]:
+) -> tuple[PreparedPart | None, LastRecord | None, list[PreparedDamage]]:
     """Write the records of some ranges of one store.
 
     Returns:
@@ -93,13 +93,15 @@ def write_part(
     """
     whole = arrow_schema(columns(*names, *SKIPPED_COLUMNS))
     schema = pa.schema([field for field in whole if field.name not in SKIPPED_COLUMNS])
-    damage: list[Damage] = []
+    damage: list[PreparedDamage] = []
     summary = _Summary()
     file = folder / f"{ranges[0].base_offset + ranges[0].start:016d}-{uuid.uuid4().hex[:8]}.parquet"
     writer: pq.ParquetWriter | None = None
     for batch in read_ranges(ranges, Selection(), whole):
         if batch.column(SKIPPED_REASON).null_count < len(batch):
-            damage += [Damage(row["physical_offset"], row[SKIPPED_REASON], row["skipped_bytes"]) for row in batch.to_pylist()]
+            damage += [
+                PreparedDamage(row["physical_offset"], row[SKIPPED_REASON], row["skipped_bytes"]) for row in batch.to_pylist()
+            ]
             continue
         writer = writer or pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
         writer.write_batch(batch.select(names))
@@ -107,7 +109,7 @@ def write_part(
     if writer is None:
         return None, None, damage
     writer.close()
-    part = Part(
+    part = PreparedPart(
         file.name, ranges[0].store, file.stat().st_size, summary.rows, summary.store_bytes, summary.first_ms, summary.last_ms
     )
     return part, summary.last, damage

@@ -12,8 +12,8 @@ from spark_reports.here import RowsHere
 from spark_reports.output.tables import csv_text
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.parquet.bounds import Bounds, plan_of
-from spark_reports.progress import FIRST_ROWS_MAX, Progress
-from spark_reports.reading import Reading
+from spark_reports.progress import FIRST_ROWS_MAX, ReportProgress
+from spark_reports.reading import ReportInput
 from spark_reports.run import gather
 from tests.support import known_store as known
 
@@ -45,9 +45,9 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         here = None if workers or prepared is not None else RowsHere(Path(folder))
         found = gather(
-            Reading(spark, plan, parameters, prepared, (str(root),), mask, here),
+            ReportInput(spark, plan, parameters, prepared, (str(root),), mask, here),
             report,
-            Progress(spec, json_lines=True, out=told),
+            ReportProgress(spec, json_lines=True, out=told),
         )
     result = report.result(found if mask is None else mask.found(found, report))
     check_first(report, [json.loads(line) for line in told.getvalue().splitlines()], result)

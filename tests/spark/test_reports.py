@@ -22,9 +22,9 @@ from spark_reports.output.manifest import Source, manifest, with_files, with_tim
 from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
+from spark_reports.reading import ReportInput
 from spark_reports.reports import tags, throughput
-from spark_reports.reports.common import Found
+from spark_reports.reports.common import QueryResults
 from spark_reports.run import gather
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
 from tests.spark.golden_totals import EXPECTED, Told
@@ -77,12 +77,12 @@ def test_sums_of_the_reader_are_those_of_single_messages(spark, store, tmp_path)
     golden = golden_store("torn").unpack(tmp_path)
     for root, bounds in ((store.root, ReportParameters()), (store.root, ReportParameters(DAY_7, None, ("orders",))),
                          (golden, ReportParameters())):  # fmt: skip
-        reading = Reading(spark, plan_read([root], split_bytes=20_000), bounds, None, (str(root),))
+        reading = ReportInput(spark, plan_read([root], split_bytes=20_000), bounds, None, (str(root),))
         summed = gather(reading, throughput)[throughput.TRAFFIC]
         single = reading.records(MESSAGE_COLUMNS).transform(each_a_sum).transform(by_traffic_keys).toArrow()
         assert summed.num_rows
         assert summed.schema == single.schema
-        by_sums, by_messages = (throughput.result(Found({throughput.TRAFFIC: one}, bounds)) for one in (summed, single))
+        by_sums, by_messages = (throughput.result(QueryResults({throughput.TRAFFIC: one}, bounds)) for one in (summed, single))
         assert by_sums.rows
         same(by_sums, by_messages)
 
@@ -251,7 +251,7 @@ def test_tags_of_two_stores_are_not_dead_where_one_has_no_record_of_subscription
     with contextlib.closing(sqlite3.connect(roots[1] / "orbit" / "history.db")) as history, history:
         history.execute("DELETE FROM subscriptions")
     parameters = ReportParameters(topics=("orders",), values={"silent-days": 3}, now_ms=known.NOW_MS)
-    result = tags.result(gather(Reading(spark, plan_read(roots), parameters, None, tuple(map(str, roots))), tags))
+    result = tags.result(gather(ReportInput(spark, plan_read(roots), parameters, None, tuple(map(str, roots))), tags))
     assert {row["state"] for row in rows(result, "by_tag")} == {"not known"}
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from broker_core.queue_reading.model import ReadLimits
 from spark_reports import catalog
-from spark_reports.clusters import ClusterSource, plan_report
+from spark_reports.clusters import ReportCluster, plan_report
 from spark_reports.datasource.cluster_options import ClusterOptions
 from spark_reports.datasource.cluster_source import NOT_GIVEN, RocketMQClusterDataSource
 from spark_reports.datasource.schema import CLUSTER_FORMAT, columns
 from spark_reports.parameters import ReportParameters, read_values
-from spark_reports.reading import Reading
+from spark_reports.reading import ReportInput
 from spark_reports.run import gather
 from tests.spark.support import rows, run
 from tests.support import known_store as known
@@ -54,7 +54,7 @@ def broker(tmp_path_factory):
 def source(spark, broker, tmp_path):
     spark.dataSource.register(RocketMQClusterDataSource)
     limits = ReadLimits(0, 0, PATIENCE_SECONDS)
-    return ClusterSource(ClusterOptions(broker.name_server, limits=limits, slice_messages=300), tmp_path)
+    return ReportCluster(ClusterOptions(broker.name_server, limits=limits, slice_messages=300), tmp_path)
 
 
 def report_on(spark, source, name, *, topics=(), **own):
@@ -63,7 +63,7 @@ def report_on(spark, source, name, *, topics=(), **own):
     parameters = ReportParameters(*BOUNDS.get(name, WHOLE), topics, values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_report(source, spec, parameters, None)
-    return report.result(gather(Reading(spark, plan, parameters, None, (str(source.history),)), report))
+    return report.result(gather(ReportInput(spark, plan, parameters, None, (str(source.history),)), report))
 
 
 def plain(result, names):

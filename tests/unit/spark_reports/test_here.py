@@ -17,10 +17,10 @@ from spark_reports import here
 from spark_reports.cancel import Interrupt
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SUMS_BY, columns, sums
-from spark_reports.datasource.source import OUTSIDE_RANGE, StoreReader
+from spark_reports.datasource.source import OUTSIDE_RANGE, StoreSourceReader
 from spark_reports.here import RowsHere
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
+from spark_reports.reading import ReportInput
 from spark_reports.session import ReportSession, SparkOptions
 from tests.support.store_writer import StoreWriter
 
@@ -61,7 +61,7 @@ def reader(tmp_path):
     writer.flush()
     plan = plan_read([tmp_path / "store"], split_bytes=1_000)
     schema = columns("topic", "keys", "body_bytes", "store_time", *SKIPPED_COLUMNS)
-    return StoreReader({"plan": plan.to_json(), "from_ms": "10"}, schema), schema
+    return StoreSourceReader({"plan": plan.to_json(), "from_ms": "10"}, schema), schema
 
 
 def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_path):
@@ -131,7 +131,7 @@ def test_of_a_large_log_only_sums_are_read_here(tmp_path, session, monkeypatch):
     for bytes_max, all_rows in ((plan.byte_count, True), (plan.byte_count - 1, False)):
         monkeypatch.setattr(here, "BYTES_MAX", bytes_max)
         with here.rows_here(session, plan, Told()) as rows:
-            reading = Reading(FakeSpark(), plan, ReportParameters(), here=rows)
+            reading = ReportInput(FakeSpark(), plan, ReportParameters(), here=rows)
             assert (reading.rows_here is not None) is all_rows
             sums = pq.read_table(reading.sums("topic", "queue_id"))
         assert dict(zip(sums["topic"].to_pylist(), sums["messages"].to_pylist(), strict=True)) == {
@@ -143,7 +143,7 @@ def test_of_a_large_log_only_sums_are_read_here(tmp_path, session, monkeypatch):
 def test_sums_that_nobody_waits_for_are_of_a_part(tmp_path):
     plan = plan_read([tmp_path / "store"])
     options = {"plan": plan.to_json(), SUMS_BY: '["topic"]'}
-    source = StoreReader(options, sums("topic"))
+    source = StoreSourceReader(options, sums("topic"))
     (part,) = source.partitions()
     assert list(source.read_while(part, lambda: False)) == []
     assert sum(pc.sum(batch["messages"]).as_py() for batch in source.read_while(part, lambda: True)) == 60

@@ -13,7 +13,7 @@ from broker_core.message.record import MAGIC_V1, MAGIC_V2
 from spark_reports.datasource import chain, kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN
 from spark_reports.datasource.options import Selection
-from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
 from spark_reports.datasource.task_sums import TaskSums
 
 BASE = 3 * 4096
@@ -82,7 +82,7 @@ def reference(data, start, stop, selection):
 
 
 def compiled(data, start, stop, selection):
-    skipped = Skipped()
+    skipped = SkippedRows()
     sums = TaskSums(KEYS, WANTED, selection, skipped)
     buffer = np.frombuffer(data, dtype=np.uint8)
     end = sums.add_log(buffer, BASE, start, stop, "/s")
