@@ -18,8 +18,8 @@ from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
-from spark_reports.handed import is_cluster, reached
-from spark_reports.orders import bounds_of, carry_out, cluster_of, own_parameters, spec_of
+from spark_reports.cluster_access import is_cluster, reached
+from spark_reports.report_command import bounds_of, carry_out, cluster_of, own_parameters, spec_of
 from spark_reports.saved_queries import names
 
 DESCRIPTION = (

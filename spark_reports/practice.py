@@ -13,7 +13,7 @@ from spark_reports.datasource.plan import ReadPlan
 from spark_reports.here import RowsHere
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.practice_rows import BEGIN_MS, END_MS, practice_rows
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.run import OUTPUT_MODULES, Session, gather
 from spark_reports.session import ReportSession
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
-from spark_reports.collecting import AT_ONCE, collect
 from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.log_files import require_store
@@ -30,7 +29,8 @@ from spark_reports.parameters import ReportParameters
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder, open_folder
 from spark_reports.progress import ReportProgress
-from spark_reports.reading import ReportInput
+from spark_reports.query_runner import AT_ONCE, collect
+from spark_reports.report_input import ReportInput
 from spark_reports.samples.database import history_of, require_history
 from spark_reports.session import ReportSession, SparkOptions
 

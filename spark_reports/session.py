@@ -27,7 +27,7 @@ from spark_reports.class_cache import ClassCache
 from spark_reports.java import find_java, heap_bytes_for, is_local, python_path
 from spark_reports.java_machine import JavaMachine
 from spark_reports.masters import require_master
-from spark_reports.packages import packages_zip
+from spark_reports.worker_packages import packages_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

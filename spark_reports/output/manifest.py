@@ -33,7 +33,7 @@ from datetime import UTC, datetime
 
 from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import ReportSpec
-from spark_reports.chinese import all_in_chinese
+from spark_reports.chinese_words import all_in_chinese
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE

@@ -19,7 +19,7 @@ import plotly.offline
 import pyarrow.compute as pc
 from markupsafe import Markup
 
-from spark_reports.chinese import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
+from spark_reports.chinese_words import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
 from spark_reports.reports.result import ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import ValueUnit, is_free, word_columns, word_in_english

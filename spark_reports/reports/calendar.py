@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import duration_text, number, part

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import ReportInput, TopicsOf
+from spark_reports.report_input import ReportInput, TopicsOf
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable, Skip
 from spark_reports.reports.wording import first_of, say
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of

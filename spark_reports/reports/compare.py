@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, per, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, duration_text, number

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, MINUTE_MS, QueryResults, bars, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, clock, duration_text, number, say

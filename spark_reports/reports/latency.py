@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part

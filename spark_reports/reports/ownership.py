@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, bars, ordered, rows_of, table, total
 from spark_reports.reports.gaps import gap_findings, gap_rows
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, bucket_ms, ordered, read, rows_of, table, with_share
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say

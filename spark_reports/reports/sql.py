@@ -15,7 +15,7 @@ from broker_core.errors import UsageError
 from spark_reports.datasource.schema import ALL_COLUMNS, MESSAGES, SKIPPED_COLUMNS
 from spark_reports.masking import ORIGINS
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, table
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, say

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, read, rows_of, table
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number

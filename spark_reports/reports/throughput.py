@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import QueryResults, bars, milliseconds, nothing_found, per, skips, table
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, first_of, number, part, share_text

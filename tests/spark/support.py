@@ -13,7 +13,7 @@ from spark_reports.output.tables import csv_text
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.progress import FIRST_ROWS_MAX, ReportProgress
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.run import gather
 from tests.support import known_store as known
 

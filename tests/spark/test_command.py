@@ -8,7 +8,7 @@ from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import __main__ as program
 from spark_reports.cancel import Cancellation
-from spark_reports.orders import carry_out, spec_of
+from spark_reports.report_command import carry_out, spec_of
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
 from tests.support.store_writer import StoreWriter

@@ -15,14 +15,14 @@ from broker_core.errors import UsageError
 from monitoring.payload.masking import MASK, MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import catalog
-from spark_reports.chinese import in_chinese
+from spark_reports.chinese_words import in_chinese
 from spark_reports.datasource.plan import plan_read
 from spark_reports.masking import ReportMask
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.reports import tags, throughput
 from spark_reports.reports.common import QueryResults
 from spark_reports.run import gather

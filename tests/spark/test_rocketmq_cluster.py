@@ -12,7 +12,7 @@ from spark_reports.datasource.cluster_options import ClusterOptions
 from spark_reports.datasource.cluster_source import NOT_GIVEN, RocketMQClusterDataSource
 from spark_reports.datasource.schema import CLUSTER_FORMAT, columns
 from spark_reports.parameters import ReportParameters, read_values
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.run import gather
 from tests.spark.support import rows, run
 from tests.support import known_store as known

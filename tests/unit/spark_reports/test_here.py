@@ -20,7 +20,7 @@ from spark_reports.datasource.schema import SKIPPED_COLUMNS, SUMS_BY, columns, s
 from spark_reports.datasource.source import OUTSIDE_RANGE, StoreSourceReader
 from spark_reports.here import RowsHere
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import ReportInput
+from spark_reports.report_input import ReportInput
 from spark_reports.session import ReportSession, SparkOptions
 from tests.support.store_writer import StoreWriter
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_reports import __main__ as program
 from spark_reports.catalog import find
-from spark_reports.orders import with_file
+from spark_reports.report_command import with_file
 from tests.support.store_writer import StoreWriter
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import spark_reports.reports
 from spark_reports.catalog import reports
-from spark_reports.chinese import WORDS, word_in_chinese
+from spark_reports.chinese_words import WORDS, word_in_chinese
 from spark_reports.vocabulary import COLUMNS, ValueUnit
 
 REPORTS = Path(next(iter(spark_reports.reports.__path__)))

@@ -13,7 +13,7 @@ from broker_core.errors import CancelledByUserError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import cache_folder
-from spark_reports.handed import is_cluster
+from spark_reports.cluster_access import is_cluster
 from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
 from spark_reports.progress import ReportProgress
 

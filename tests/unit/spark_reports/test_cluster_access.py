@@ -7,7 +7,7 @@ from broker_core.access import no_saved
 from broker_core.errors import UsageError
 from broker_core.queue_reading.access import security_at
 from spark_reports.__main__ import _parser
-from spark_reports.handed import is_cluster, reached
+from spark_reports.cluster_access import is_cluster, reached
 
 DETAILS = '{"nameServers": "x:1;y:1", "accessKey": "reader", "secretKey": "hush"}'
 
