@@ -217,7 +217,7 @@ def _gather(
         reading = ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask, here)
         is_read_here = (here if run.spec.is_summed else reading.rows_here) is not None
         count_rows = not run.spec.is_summed or prepared is not None
-        watched = None if is_read_here else _watching(session, progress, len(plan.tasks), count_rows=count_rows)
+        watched = None if is_read_here else watching(session, progress, len(plan.tasks), count_rows=count_rows)
         with watched or contextlib.nullcontext():
             found = gather(reading, report, progress, at_once=AT_ONCE if is_read_here else 1)
     return _Gathered(plan, report, found, session.java_version, stores)
@@ -356,7 +356,7 @@ def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportPa
 
 
 @contextlib.contextmanager
-def _watching(session: Session, progress: ReportProgress, total: int, *, count_rows: bool) -> Iterator[None]:
+def watching(session: Session, progress: ReportProgress, total: int, *, count_rows: bool) -> Iterator[None]:
     """Report tasks, and rows if they are messages, of the running query while the block runs."""
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(session, progress, total, done, count_rows), name="spark-progress")

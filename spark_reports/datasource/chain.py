@@ -37,12 +37,12 @@ _PHYSICAL_OFFSET = struct.Struct(">q")
 
 def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int]:
     """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends."""
-    borders, end, _ = _followed(buffer, base_offset, start, limit, split_bytes)
+    borders, end, _ = follow_to_last(buffer, base_offset, start, limit, split_bytes)
     return borders, end
 
 
-def _followed(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
-    """The same, and the start of the last record; -1: there is none."""
+def follow_to_last(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
+    """Follow the chain; return the same two, and where its last record starts (-1: it has none)."""
     from spark_reports.datasource import kernels  # noqa: PLC0415  numba, which who only finds files does not need
 
     data = np.frombuffer(buffer, dtype=np.uint8)
@@ -65,7 +65,7 @@ def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
     position = max((border for border in borders if border < end), default=None)
     if position is None:
         return None
-    return _followed(buffer, _own_offset(buffer, position) - position, position, end, end)[2]
+    return follow_to_last(buffer, _own_offset(buffer, position) - position, position, end, end)[2]
 
 
 def _own_offset(buffer: mmap.mmap, start: int) -> int:

@@ -30,7 +30,7 @@ def report(report_session):
     """Run a command line; the answer is whether its result is complete."""
 
     def run(*words):
-        arguments = program._parser().parse_args([*map(str, words)])
+        arguments = program.parse([*map(str, words)])
         cancellation = Cancellation()
         cancellation.install()
         try:

@@ -187,7 +187,7 @@ def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_
     limit = max(0, len(data) + beyond)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(chain, "_PIECE_BYTES", piece_bytes)
-        found = chain._followed(bytes(data) or b"\0", BASE, 0, limit, split_bytes)
+        found = chain.follow_to_last(bytes(data) or b"\0", BASE, 0, limit, split_bytes)
     borders, end, last = followed(bytes(data), 0, min(limit, len(data)), split_bytes)
     assert found == ([0, *borders], end, last)
 

@@ -77,7 +77,7 @@ def test_parameters_come_from_a_file_and_options_win(tmp_path):
     file.write_text(json.dumps({"from": 1_700_000_000_000, "topic": ["orders"], "late-ms": 50, "levels": "1s 2s"}))
     spec = find("delay")
     words = ["delay", "--params", str(file), "--late-ms", "70"]
-    parameters = with_file(program._parser().parse_args(words), spec)
+    parameters = with_file(program.parse(words), spec)
     assert (parameters.from_ms, parameters.topics) == (1_700_000_000_000, ("orders",))
     assert parameters.values == {"late-ms": 70, "levels": "1s 2s"}
 
@@ -86,7 +86,7 @@ def test_parameters_may_come_by_a_pipe_which_can_be_read_once():
     reading, writing = os.pipe()
     os.write(writing, b'{"to": 1700000000000, "late-ms": 50}')
     os.close(writing)
-    parameters = with_file(program._parser().parse_args(["delay", "--params", f"/dev/fd/{reading}"]), find("delay"))
+    parameters = with_file(program.parse(["delay", "--params", f"/dev/fd/{reading}"]), find("delay"))
     os.close(reading)
     assert (parameters.to_ms, parameters.values["late-ms"]) == (1_700_000_000_000, 50)
 

@@ -40,7 +40,7 @@ def test_the_watch_ends_when_the_cancellation_comes_while_it_starts(monkeypatch)
     monkeypatch.setattr(threading.Thread, "start", start)
     spec = find("throughput")
 
-    with pytest.raises(KeyboardInterrupt), run._watching(Session(), ReportProgress(spec, json_lines=True), 1, count_rows=True):
+    with pytest.raises(KeyboardInterrupt), run.watching(Session(), ReportProgress(spec, json_lines=True), 1, count_rows=True):
         pytest.fail("the block is not entered")
 
     assert "spark-progress" not in [thread.name for thread in threading.enumerate()]
