@@ -36,7 +36,7 @@ from spark_reports.datasource.log_files import mapped
 from spark_reports.datasource.plan import FileRange, ReadPlan, plan_read
 from spark_reports.datasource.schema import FORMAT, SUMS_BY, columns, sums
 from spark_reports.datasource.source import RocketMQStoreDataSource, StoreSourceReader
-from spark_reports.here import RowsHere
+from spark_reports.driver_rows import DriverRows
 from spark_reports.session import ReportSession, SparkOptions
 
 TURNS = 3
@@ -192,7 +192,7 @@ def main() -> None:
 
         def summed_here() -> DataFrame:
             reader = StoreSourceReader(options(), WANTED)
-            return RowsHere(Path(folder)).frame(spark, reader.read_while, reader.partitions(), WANTED)
+            return DriverRows(Path(folder)).frame(spark, reader.read_while, reader.partitions(), WANTED)
 
         def summed_by_workers() -> DataFrame:
             return spark.read.format(FORMAT).options(**options()).schema(WANTED).load()

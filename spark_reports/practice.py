@@ -10,7 +10,7 @@ from pathlib import Path
 
 from spark_reports import catalog
 from spark_reports.datasource.plan import ReadPlan
-from spark_reports.here import RowsHere
+from spark_reports.driver_rows import DriverRows
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.practice_rows import BEGIN_MS, END_MS, practice_rows
 from spark_reports.report_input import ReportInput
@@ -62,7 +62,7 @@ def practise_report(session: Session, spec: catalog.ReportSpec, is_wanted: Calla
         told = {"keys-file": str(keys), "key": "practice", "query": _QUERY}
         values = read_values(spec, {one.name: told[one.name] for one in spec.parameters if one.name in told})
         parameters = ReportParameters((BEGIN_MS + END_MS) // 2, END_MS, values=values)
-        reading = _Made(session.begin(), ReadPlan(), parameters, here=RowsHere(Path(folder), made=practice_rows))
+        reading = _Made(session.begin(), ReadPlan(), parameters, driver_rows=DriverRows(Path(folder), made=practice_rows))
         for query in importlib.import_module(f"spark_reports.reports.{spec.module}").queries(reading).values():
             if not is_wanted():
                 break

@@ -208,18 +208,18 @@ def _gather(
         prepared = prepared or _continued(spark, run, run.parquet, progress)
         plan = plan_of(prepared, Bounds(_earliest(run), run.parameters.to_ms))
     assert plan is not None
-    from spark_reports.here import rows_here  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.driver_rows import open_driver_rows  # noqa: PLC0415  Spark's modules load while Java starts
 
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    with rows_here(session, plan if prepared is None else None, progress) as here:
-        reading = ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask, here)
-        is_read_here = (here if run.spec.is_summed else reading.rows_here) is not None
+    with open_driver_rows(session, plan if prepared is None else None, progress) as driver_rows:
+        reading = ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask, driver_rows)
+        by_driver = (driver_rows if run.spec.is_summed else reading.driver_messages) is not None
         count_rows = not run.spec.is_summed or prepared is not None
-        watched = None if is_read_here else watching(session, progress, len(plan.tasks), count_rows=count_rows)
+        watched = None if by_driver else watching(session, progress, len(plan.tasks), count_rows=count_rows)
         with watched or contextlib.nullcontext():
-            found = gather(reading, report, progress, at_once=AT_ONCE if is_read_here else 1)
+            found = gather(reading, report, progress, at_once=AT_ONCE if by_driver else 1)
     return _Gathered(plan, report, found, session.java_version, stores)
 
 

@@ -56,7 +56,7 @@ def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", fr
     """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
     rows = reading.records(names, topics_of=topics_of, from_ms=from_ms)
-    if reading.rows_here is None:
+    if reading.driver_messages is None:
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     return Read(messages_of(rows), accounting(rows))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spark_reports import catalog
 from spark_reports.datasource.plan import plan_read
-from spark_reports.here import RowsHere
+from spark_reports.driver_rows import DriverRows
 from spark_reports.output.tables import csv_text
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.parquet.bounds import Bounds, plan_of
@@ -43,9 +43,9 @@ def run(
     plan = plan_read([root], split_bytes=split_bytes) if prepared is None else plan_of(prepared, Bounds())
     told = io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
-        here = None if workers or prepared is not None else RowsHere(Path(folder))
+        driver_rows = None if workers or prepared is not None else DriverRows(Path(folder))
         found = gather(
-            ReportInput(spark, plan, parameters, prepared, (str(root),), mask, here),
+            ReportInput(spark, plan, parameters, prepared, (str(root),), mask, driver_rows),
             report,
             ReportProgress(spec, json_lines=True, out=told),
         )

@@ -361,11 +361,13 @@ OFTEN = ("calendar", "transactions", "tags")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in ALL])
-def test_rows_that_this_process_reads_and_rows_of_workers_give_the_same(spark, store, keys_file, name):
+def test_rows_that_the_driver_reads_and_rows_of_workers_give_the_same(spark, store, keys_file, name):
     own = parameters_of(name, keys_file)
-    here, workers = (run(spark, store.root, name, split_bytes=size, workers=size < 1 << 20, **own) for size in (1 << 20, 5_000))
-    same(here, workers)
-    assert repr(here.charts) == repr(workers.charts)
+    driver, workers = (
+        run(spark, store.root, name, split_bytes=size, workers=size < 1 << 20, **own) for size in (1 << 20, 5_000)
+    )
+    same(driver, workers)
+    assert repr(driver.charts) == repr(workers.charts)
 
 
 @pytest.mark.slow
