@@ -37,10 +37,10 @@ from spark_reports.datasource.cluster_options import cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import plan_cluster
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.options import Selection, check_sums, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import Selection, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
 from spark_reports.datasource.skipped import SkippedRows
-from spark_reports.datasource.source import batches_of, check_columns, select_records, sums_batches, task_sums
+from spark_reports.datasource.source import batches_of, select_records, sums_batches, task_sums
 from spark_reports.pyspark_internals import arrow_schema
 
 NOT_GIVEN = "an offset for which the broker gives no message"
@@ -93,11 +93,7 @@ class ClusterReader(DataSourceReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._sums_by = sums_by_of(options)
-        if self._sums_by is None:
-            check_columns(schema)
-        else:
-            check_sums(self._sums_by, schema)
+        self._sums_by = sums_by_of(options, schema)
         self._schema = schema
         self._plan = options.get("plan")
         self._options = None if self._plan else cluster_options_of(options)

@@ -38,10 +38,10 @@ from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.filters import one_of
 from spark_reports.datasource.log_files import directories_of, mapped
-from spark_reports.datasource.options import Selection, check_sums, flag_of, roots_of, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
-from spark_reports.datasource.schema import ALL_ARROW, ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON
+from spark_reports.datasource.schema import ALL_ARROW, FORMAT, MESSAGES, SKIPPED_REASON
 from spark_reports.datasource.skipped import FILE_REMOVED, OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
 from spark_reports.pyspark_internals import arrow_schema
 
@@ -94,11 +94,7 @@ class StoreSourceReader(DataSourceReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._sums_by = sums_by_of(options)
-        if self._sums_by is None:
-            check_columns(schema)
-        else:
-            check_sums(self._sums_by, schema)
+        self._sums_by = sums_by_of(options, schema)
         self._schema = schema
         self._plan = options.get("plan")
         self._roots = roots_of(options)
@@ -152,20 +148,6 @@ class StoreSourceReader(DataSourceReader):
             yield from read_ranges(partition.ranges, self._selection, schema)
         else:
             yield from read_sums(partition.ranges, self._selection, self._sums_by, schema, is_wanted)
-
-
-def check_columns(schema: StructType) -> None:
-    """Refuse columns that there are not.
-
-    Raises:
-        UsageError: With their names, and those there are.
-    """
-    unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
-    if unknown:
-        raise UsageError(
-            f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
-            columns=", ".join(unknown),
-        )
 
 
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
