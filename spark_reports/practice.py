@@ -10,18 +10,17 @@ from pathlib import Path
 
 from spark_reports import catalog
 from spark_reports.datasource.plan import ReadPlan
-from spark_reports.here import RowsHere
+from spark_reports.driver_rows import DriverRows
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.practice_rows import BEGIN_MS, END_MS, practice_rows
-from spark_reports.reading import Reading
+from spark_reports.report_input import ReportInput
 from spark_reports.run import OUTPUT_MODULES, Session, gather
 from spark_reports.session import ReportSession
-from spark_reports.small_logs import SUMMED
 
 _QUERY = "select topic, tag, count(*) as messages from messages group by topic, tag order by messages desc"
 
 
-class _Made(Reading):
+class _Made(ReportInput):
     """Made-up messages, and a made-up history beside them."""
 
     __slots__ = ()
@@ -38,14 +37,14 @@ def practise(session: Session) -> None:
         importlib.import_module(name)
     report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
     nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))
-    gather(Reading(session.begin(), nothing, ReportParameters()), report)
+    gather(ReportInput(session.begin(), nothing, ReportParameters()), report)
 
 
 def lessons(session: Session) -> tuple[catalog.ReportSpec, ...]:
     """Reports that are worth practising one by one: those that Spark makes of rows that this process reads."""
     if not isinstance(session, ReportSession) or not session.is_local:
         return ()
-    return tuple(spec for spec in catalog.reports() if spec.name not in SUMMED)
+    return tuple(spec for spec in catalog.reports() if not spec.is_summed)
 
 
 def practise_report(session: Session, spec: catalog.ReportSpec, is_wanted: Callable[[], bool] = lambda: True) -> None:
@@ -63,7 +62,7 @@ def practise_report(session: Session, spec: catalog.ReportSpec, is_wanted: Calla
         told = {"keys-file": str(keys), "key": "practice", "query": _QUERY}
         values = read_values(spec, {one.name: told[one.name] for one in spec.parameters if one.name in told})
         parameters = ReportParameters((BEGIN_MS + END_MS) // 2, END_MS, values=values)
-        reading = _Made(session.begin(), ReadPlan(), parameters, here=RowsHere(Path(folder), made=practice_rows))
+        reading = _Made(session.begin(), ReadPlan(), parameters, driver_rows=DriverRows(Path(folder), made=practice_rows))
         for query in importlib.import_module(f"spark_reports.reports.{spec.module}").queries(reading).values():
             if not is_wanted():
                 break

@@ -1,7 +1,7 @@
 """A report process that stays: Spark is started once, and one report after the other is handed to it.
 
 Orders come on standard input, one a line: a JSON list of words as the command line ``report`` takes them, or an object with
-``words`` and the ``details`` that they announce (`spark_reports.handed`). Told are the lines
+``words`` and the ``details`` that they announce (`spark_reports.cluster_access`). Told are the lines
 of `spark_reports.progress`, and between them
 
     {"stage": "session", "state": STATE, "memory_bytes": N}
@@ -28,11 +28,11 @@ from typing import TextIO
 from broker_core.cluster.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports.cancel import Cancellation, Interrupt
+from spark_reports.cluster_access import reached
 from spark_reports.connect import open_session
-from spark_reports.handed import reached
-from spark_reports.memory import family_bytes
-from spark_reports.orders import carry_out, spark_options, spec_of
 from spark_reports.practice import lessons, practise, practise_report
+from spark_reports.process_memory import family_bytes
+from spark_reports.report_command import carry_out, spark_options, spec_of
 from spark_reports.run import Session
 
 KEEP_ALIVE_S = 40.0

@@ -44,7 +44,7 @@ from gui.processes.spark_child import CANCEL_GRACE_MS, SparkChild
 from gui.words.child_words import child_text
 from gui.words.text import count_text, shown_language, tr
 from spark_reports.catalog import ReportSpec, reports
-from spark_reports.chinese import word_in_chinese
+from spark_reports.chinese_words import word_in_chinese
 
 _LOG = logging.getLogger(__name__)
 MANIFEST = "manifest.json"

@@ -9,7 +9,7 @@ from spark_reports import run
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import find
 from spark_reports.parameters import ReportParameters
-from spark_reports.progress import Progress
+from spark_reports.progress import ReportProgress
 from spark_reports.session import SparkOptions
 
 
@@ -27,7 +27,7 @@ def test_a_report_whose_cancellation_was_swallowed_while_it_read_writes_nothing(
     monkeypatch.setattr(run, "_gather", lambda *_: setattr(cancellation, "requested", True))
 
     with pytest.raises(KeyboardInterrupt):
-        run.run_report(made, Progress(spec, json_lines=True), cancellation)
+        run.run_report(made, ReportProgress(spec, json_lines=True), cancellation)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -40,7 +40,7 @@ def test_the_watch_ends_when_the_cancellation_comes_while_it_starts(monkeypatch)
     monkeypatch.setattr(threading.Thread, "start", start)
     spec = find("throughput")
 
-    with pytest.raises(KeyboardInterrupt), run._watching(Session(), Progress(spec, json_lines=True), 1, count_rows=True):
+    with pytest.raises(KeyboardInterrupt), run.watching(Session(), ReportProgress(spec, json_lines=True), 1, count_rows=True):
         pytest.fail("the block is not entered")
 
     assert "spark-progress" not in [thread.name for thread in threading.enumerate()]

@@ -43,9 +43,7 @@ def world(monkeypatch):
             for order in orders:
                 self.orders.put(order if isinstance(order, str) else json.dumps(order))
             cancellation = Cancellation()
-            server = serve.ReportServer(
-                self.session, cancellation, program._parser().parse_args, self.orders, idle_s=idle_s, out=self.out
-            )
+            server = serve.ReportServer(self.session, cancellation, program.parse, self.orders, idle_s=idle_s, out=self.out)
             try:
                 return server.run()
             finally:

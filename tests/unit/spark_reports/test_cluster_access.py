@@ -7,7 +7,7 @@ from broker_core.cluster.access import no_saved
 from broker_core.cluster.key_place import security_at
 from broker_core.errors import UsageError
 from spark_reports.__main__ import _parser
-from spark_reports.handed import is_cluster, reached
+from spark_reports.cluster_access import is_cluster, reached
 
 DETAILS = '{"nameServers": "x:1;y:1", "accessKey": "reader", "secretKey": "hush"}'
 

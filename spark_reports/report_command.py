@@ -13,12 +13,12 @@ from broker_core.errors import CancelledByUserError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import cache_folder
-from spark_reports.handed import is_cluster
+from spark_reports.cluster_access import is_cluster
 from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
-from spark_reports.progress import Progress
+from spark_reports.progress import ReportProgress
 
 if TYPE_CHECKING:
-    from spark_reports.clusters import ClusterSource
+    from spark_reports.clusters import ReportCluster
     from spark_reports.masking import ReportMask
     from spark_reports.run import Session
     from spark_reports.session import SparkOptions
@@ -79,7 +79,7 @@ def carry_out(
         CancelledByUserError: It was cancelled; nothing of it is left.
         OrbitError: Something of the world is in the way.
     """
-    progress = Progress(spec, json_lines=arguments.progress == "json")
+    progress = ReportProgress(spec, json_lines=arguments.progress == "json")
     try:
         fields, text = _run(arguments, spec, progress, cancellation, session)
     except (KeyboardInterrupt, Exception) as error:
@@ -95,7 +95,7 @@ def carry_out(
 def _run(
     arguments: argparse.Namespace,
     spec: catalog.ReportSpec,
-    progress: Progress,
+    progress: ReportProgress,
     cancellation: Cancellation,
     session: Session | None,
 ) -> tuple[dict[str, object], str]:
@@ -126,7 +126,7 @@ def _end_lines(manifest: Mapping[str, Any], page: Path) -> list[str]:
     return [f"{manifest['state']}: {page}", *lacks[:LACKS_TOLD], *more]
 
 
-def cluster_of(arguments: argparse.Namespace) -> ClusterSource | None:
+def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
     """The cluster that is asked for; None: there is none.
 
     Raises:
@@ -134,7 +134,7 @@ def cluster_of(arguments: argparse.Namespace) -> ClusterSource | None:
     """
     if not arguments.ns:
         return None
-    from spark_reports.clusters import ClusterSource  # noqa: PLC0415  as in _run
+    from spark_reports.clusters import ReportCluster  # noqa: PLC0415  as in _run
     from spark_reports.datasource.cluster_options import cluster_options_of  # noqa: PLC0415  as in _run
 
     options = {"name_servers": arguments.ns, "details": arguments.details}
@@ -144,7 +144,7 @@ def cluster_of(arguments: argparse.Namespace) -> ClusterSource | None:
         options["bytes_per_second"] = str(arguments.rate_mib * (1 << 20))
     if arguments.offsets is not None:
         options["offsets"] = arguments.offsets
-    return ClusterSource.of(cluster_options_of(options), arguments.history)
+    return ReportCluster.of(cluster_options_of(options), arguments.history)
 
 
 def _mask(arguments: argparse.Namespace) -> ReportMask | None:

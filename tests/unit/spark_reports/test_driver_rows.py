@@ -13,14 +13,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from broker_core.errors import ReportError
-from spark_reports import here
+from spark_reports import driver_rows
 from spark_reports.cancel import Interrupt
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SUMS_BY, columns, sums
-from spark_reports.datasource.source import OUTSIDE_RANGE, StoreReader
-from spark_reports.here import RowsHere
+from spark_reports.datasource.source import OUTSIDE_RANGE, StoreSourceReader
+from spark_reports.driver_rows import DriverRows
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
+from spark_reports.report_input import ReportInput
 from spark_reports.session import ReportSession, SparkOptions
 from tests.support.store_writer import StoreWriter
 
@@ -61,14 +61,14 @@ def reader(tmp_path):
     writer.flush()
     plan = plan_read([tmp_path / "store"], split_bytes=1_000)
     schema = columns("topic", "keys", "body_bytes", "store_time", *SKIPPED_COLUMNS)
-    return StoreReader({"plan": plan.to_json(), "from_ms": "10"}, schema), schema
+    return StoreSourceReader({"plan": plan.to_json(), "from_ms": "10"}, schema), schema
 
 
 def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_path):
     source, schema = reader
     told = Told()
     parts = source.partitions()
-    rows = RowsHere(tmp_path, told)
+    rows = DriverRows(tmp_path, told)
     found = [pq.read_table(rows.frame(FakeSpark(), source.read_while, parts, schema)).to_pylist() for _ in range(2)]
     assert found[0] == found[1]
     messages = [row for row in found[0] if row["skipped_reason"] is None]
@@ -82,7 +82,7 @@ def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_pat
 def test_a_folder_without_room_is_said(reader, tmp_path):
     source, schema = reader
     with pytest.raises(ReportError, match=r"the rows of the report cannot be kept in .*gone.*TMPDIR"):
-        RowsHere(tmp_path / "gone").frame(FakeSpark(), source.read_while, source.partitions(), schema)
+        DriverRows(tmp_path / "gone").frame(FakeSpark(), source.read_while, source.partitions(), schema)
 
 
 class EndlessReader:
@@ -106,17 +106,17 @@ class EndlessReader:
 def test_a_cancelled_report_does_not_wait_for_what_is_still_read(tmp_path, monkeypatch):
     schema = StructType([StructField("number", LongType())])
     reader = EndlessReader(to_arrow_schema(schema))
-    monkeypatch.setattr(here, "os", SimpleNamespace(cpu_count=lambda: 2))
+    monkeypatch.setattr(driver_rows, "os", SimpleNamespace(cpu_count=lambda: 2))
 
     def cancelled(_batch):
         assert reader.began.wait(60)
         raise Interrupt
 
-    monkeypatch.setattr(here, "_messages", cancelled)
+    monkeypatch.setattr(driver_rows, "_messages", cancelled)
     with pytest.raises(Interrupt):
-        RowsHere(tmp_path).frame(FakeSpark(), reader.read, range(3), schema)
+        DriverRows(tmp_path).frame(FakeSpark(), reader.read, range(3), schema)
     assert not reader.ran_out.is_set()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rows-here")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("driver-rows")]
 
 
 @pytest.fixture
@@ -129,10 +129,10 @@ def session():
 def test_of_a_large_log_only_sums_are_read_here(tmp_path, session, monkeypatch):
     plan = plan_read([tmp_path / "store"])
     for bytes_max, all_rows in ((plan.byte_count, True), (plan.byte_count - 1, False)):
-        monkeypatch.setattr(here, "BYTES_MAX", bytes_max)
-        with here.rows_here(session, plan, Told()) as rows:
-            reading = Reading(FakeSpark(), plan, ReportParameters(), here=rows)
-            assert (reading.rows_here is not None) is all_rows
+        monkeypatch.setattr(driver_rows, "BYTES_MAX", bytes_max)
+        with driver_rows.open_driver_rows(session, plan, Told()) as rows:
+            reading = ReportInput(FakeSpark(), plan, ReportParameters(), driver_rows=rows)
+            assert (reading.driver_messages is not None) is all_rows
             sums = pq.read_table(reading.sums("topic", "queue_id"))
         assert dict(zip(sums["topic"].to_pylist(), sums["messages"].to_pylist(), strict=True)) == {
             f"topic-{number}": 20 for number in range(3)
@@ -143,7 +143,7 @@ def test_of_a_large_log_only_sums_are_read_here(tmp_path, session, monkeypatch):
 def test_sums_that_nobody_waits_for_are_of_a_part(tmp_path):
     plan = plan_read([tmp_path / "store"])
     options = {"plan": plan.to_json(), SUMS_BY: '["topic"]'}
-    source = StoreReader(options, sums("topic"))
+    source = StoreSourceReader(options, sums("topic"))
     (part,) = source.partitions()
     assert list(source.read_while(part, lambda: False)) == []
     assert sum(pc.sum(batch["messages"]).as_py() for batch in source.read_while(part, lambda: True)) == 60

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from spark_reports.here import RowsHere
+    from spark_reports.driver_rows import DriverRows
     from spark_reports.masking import ReportMask
 
 TopicsOf = Literal["stored", "meant", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReportInput:
     """Source of a report's queries.
 
     Args:
@@ -35,7 +35,7 @@ class Reading:
         prepared: Read these messages instead of the log.
         stores: Store directories, for the samples that lie in them.
         mask: What a query of a person's own must not see; other reports are masked when all is found.
-        here: Reads what is small, and sums, in this process; None: Spark's workers read everything.
+        driver_rows: Reads what is small, and sums, in the process of Spark's driver; None: Spark's workers read everything.
     """
 
     spark: SparkSession
@@ -44,7 +44,7 @@ class Reading:
     prepared: PreparedFolder | None = None
     stores: tuple[str, ...] = ()
     mask: ReportMask | None = None
-    here: RowsHere | None = None
+    driver_rows: DriverRows | None = None
 
     def records(self, columns: Sequence[str], *, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> DataFrame:
         """Rows of the range, with accounting rows if their columns are among ``columns``.
@@ -64,7 +64,7 @@ class Reading:
             topics = () if topics_of == "all" else self.parameters.topics
             bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
             return records(self.spark, self.prepared, columns, bounds)
-        return self._load(self._options(topics_of, start), schema_of(*columns), self.rows_here)
+        return self._load(self._options(topics_of, start), schema_of(*columns), self.driver_messages)
 
     def sums(self, *keys: str) -> DataFrame | None:
         """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
@@ -78,7 +78,7 @@ class Reading:
         if self.prepared is not None:
             return None
         options = self._options("stored", self.parameters.from_ms)
-        return self._load(options | {SUMS_BY: json.dumps(keys)}, schema_of(*keys), self.here)
+        return self._load(options | {SUMS_BY: json.dumps(keys)}, schema_of(*keys), self.driver_rows)
 
     def _options(self, topics_of: TopicsOf, start: int | None) -> dict[str, str]:
         topics = () if topics_of == "all" else self.parameters.topics
@@ -89,22 +89,22 @@ class Reading:
         }
         return options | _bounds(from_ms=start, to_ms=self.parameters.to_ms)
 
-    def _load(self, options: dict[str, str], schema: StructType, here: RowsHere | None) -> DataFrame:
+    def _load(self, options: dict[str, str], schema: StructType, driver_rows: DriverRows | None) -> DataFrame:
         from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
 
         if isinstance(self.plan, ClusterPlan):
             return self.spark.read.format(CLUSTER_FORMAT).options(**options).schema(schema).load()
-        if here is not None:
-            from spark_reports.datasource.source import StoreReader  # noqa: PLC0415  as above
+        if driver_rows is not None:
+            from spark_reports.datasource.source import StoreSourceReader  # noqa: PLC0415  as above
 
-            reader = StoreReader(options, schema)
-            return here.frame(self.spark, reader.read_while, reader.partitions(), schema)
+            reader = StoreSourceReader(options, schema)
+            return driver_rows.frame(self.spark, reader.read_while, reader.partitions(), schema)
         return self.spark.read.format(FORMAT).options(**options).schema(schema).load()
 
     @property
-    def rows_here(self) -> RowsHere | None:
-        """What reads rows of the log in this process; None: they are many, and Spark's workers read them."""
-        return self.here if self.here is not None and self.here.all_rows else None
+    def driver_messages(self) -> DriverRows | None:
+        """Reads messages in the process of Spark's driver; None: they are many, and Spark's workers read them."""
+        return self.driver_rows if self.driver_rows is not None and self.driver_rows.all_rows else None
 
     @property
     def has_history(self) -> bool:
@@ -117,7 +117,7 @@ class Reading:
         Raises:
             ForeignStoreError: A store has no history.
         """
-        from spark_reports.here import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.driver_rows import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.samples.source import SamplesReader, stretches  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema  # noqa: PLC0415  as above
 
@@ -126,11 +126,11 @@ class Reading:
         options = {"table": table, "paths": json.dumps(self.stores)}
         options |= _bounds(from_ms=self.parameters.from_ms, to_ms=self.parameters.to_ms, step_ms=step_ms)
         schema = table_schema(table)
-        if self.here is not None:
+        if self.driver_rows is not None:
             reader = SamplesReader(options, schema)
             parts = reader.partitions()
             if stretches(parts) <= STRETCHES_MAX:
-                return self.here.frame(self.spark, lambda part, _is_wanted: reader.read(part), parts, schema)
+                return self.driver_rows.frame(self.spark, lambda part, _is_wanted: reader.read(part), parts, schema)
         return self.spark.read.format(SAMPLES_FORMAT).options(**options).schema(schema).load()
 
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from spark_reports.chinese import CATALOGUE, in_chinese, label_in_chinese
+from spark_reports.chinese_words import CATALOGUE, in_chinese, label_in_chinese
 from spark_reports.reports.wording import duration_text, number, part, say
 
 

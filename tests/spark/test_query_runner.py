@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from spark_reports.collecting import collect
+from spark_reports.query_runner import collect
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
