@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -223,7 +224,7 @@ class Navigation(QObject):
     def _make(self, page_id: str) -> PageView:
         context = self._context
         assert context is not None, "a page was opened before the window was attached"
-        page = self._entries[page_id].load()(context)
+        page = page_class(self._entries[page_id])(context)
         page.place_changed.connect(lambda arguments: self._visit(page, arguments))
         self.opened.emit(page)
         return page
@@ -276,6 +277,12 @@ class Navigation(QObject):
     def _page_closed(self, page: PageView) -> None:
         self._closed = [*self._closed, self.place_of(page)][-CLOSED_KEPT:]
         self._places_of.pop(page, None)
+
+
+def page_class(entry: PageEntry) -> type[PageView]:
+    """Import the class of a page."""
+    loaded: type[PageView] = getattr(importlib.import_module(entry.module), entry.class_name)
+    return loaded
 
 
 def _lasting(arguments: Mapping[str, object]) -> dict[str, object]:

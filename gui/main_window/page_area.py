@@ -205,7 +205,7 @@ class PageArea(QWidget):
 
     def adopt(self, page: PageView) -> None:
         """Take in a page that `take` gave away."""
-        self._insert(_Slot(Place(page.page_id), page, lambda: page, page.icon), page.tab_title())
+        self._insert(_Slot(Place(page.page_id), page, lambda: page, page.entry.icon), page.tab_title())
         self._stack.addWidget(page)
 
     def _insert(self, slot: _Slot, title: str) -> None:

@@ -57,8 +57,6 @@ class AlertsView(PageView):
     """Shows the rules of an `AlertCenter`, which watches them whether the page is there or not."""
 
     page_id = "alerts"
-    title = "Alerts"
-    icon = "bell"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -35,8 +35,6 @@ class DelayView(PageView):
     """Shows every level as a lane; the list on the right is of the selected one."""
 
     page_id = "delay"
-    title = "Delay"
-    icon = "timer"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

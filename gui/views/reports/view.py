@@ -41,8 +41,6 @@ class ReportsView(PageView):
     """Catalogue or result on the left; form, run and history on the right."""
 
     page_id = "reports"
-    title = "Reports"
-    icon = "chart-bar"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

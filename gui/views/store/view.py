@@ -50,8 +50,6 @@ class StoreView(PageView):
     """Shows the store of a broker that Orbit runs itself."""
 
     page_id = "store"
-    title = "Store"
-    icon = "database"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

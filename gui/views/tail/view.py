@@ -45,8 +45,6 @@ class TailView(PageView):
     """Follows topics. A pause holds the rows still and goes on collecting; so does a page that is not shown."""
 
     page_id = "tail"
-    title = "Live tail"
-    icon = "broadcast"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -79,7 +77,7 @@ class TailView(PageView):
     def tab_title(self) -> str:
         topics = self.bar.topics
         if not topics:
-            return tr(self.title)
+            return self.page_title
         if len(topics) == 1:
             return tr("Live tail: {topic}", topic=topics[0])
         return tr("Live tail, {count} topics", count=len(topics))

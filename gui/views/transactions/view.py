@@ -63,8 +63,6 @@ class TransactionsView(PageView):
     """Half-message transactions first; atomic ones have a tab of their own."""
 
     page_id = "transactions"
-    title = "Transactions"
-    icon = "arrows-left-right"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
