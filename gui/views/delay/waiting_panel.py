@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import Ability, DelayedActed, ListTimers, OrbitError, TimersActed
-from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
+from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerTotals, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
@@ -55,7 +55,7 @@ class WaitingPanel(Panel):
         self._now_ms = 0
         self._read_ms = 0
         self._row: LevelRow | None = None
-        self._timers: TimerFigures | None = None
+        self._timers: TimerTotals | None = None
         self._starts: list[tuple[int, int]] = [FIRST_PAGE]
         self._next: tuple[int, int] | None = None
         self._query: LatestQuery[Any] = LatestQuery(self)
@@ -90,7 +90,7 @@ class WaitingPanel(Panel):
         if level is not None and not self.is_timers:
             self._follow(level.now_ms, level.pending, is_other=changed)
 
-    def show_timers(self, figures: TimerFigures) -> None:
+    def show_timers(self, figures: TimerTotals) -> None:
         """Take the figures of the timers."""
         self._timers = figures
         if self.is_timers:

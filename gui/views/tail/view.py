@@ -21,9 +21,9 @@ from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.tail.columns import tail_columns
 from gui.views.tail.filter_bar import TailBar
-from gui.views.tail.rules_dialog import RulesDialog
 from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
+from gui.views.tail.tail_rules_dialog import TailRulesDialog
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -164,9 +164,9 @@ class TailView(PageView):
         both = f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
         self.context.navigate("messages", **{"plan" if plan_only else "filter": both})
 
-    def ask_rules(self) -> RulesDialog:
+    def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""
-        dialog = RulesDialog(self.context.theme, self.rules, self)
+        dialog = TailRulesDialog(self.context.theme, self.rules, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(lambda rules: self._use_rules(dialog, rules))
         dialog.open()
@@ -175,7 +175,7 @@ class TailView(PageView):
     def _rules_clicked(self) -> None:
         self.ask_rules()
 
-    def _use_rules(self, dialog: RulesDialog, rules: list[ColourRule]) -> None:
+    def _use_rules(self, dialog: TailRulesDialog, rules: list[ColourRule]) -> None:
         def used() -> None:
             self.rules = rules
             save_rules(self.context.settings, rules)
