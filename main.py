@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
     from broker_core.tools.commands.search import RowMask
     from broker_core.worker.history import HistoryKeeper
-    from gui.processes.worker_options import WorkerOptions
+    from gui.processes.worker_options import WorkerArguments
 
 DESCRIPTION = """\
 Orbit is a desktop console for RocketMQ with a broker inside. Without a command it opens the window and starts its broker;
@@ -272,10 +272,10 @@ def _run_module(command: _Command, argv: Sequence[str], _arguments: argparse.Nam
 # ---- what the arguments mean -------------------------------------------------------------------------------------------
 
 
-def _worker_options(arguments: argparse.Namespace) -> WorkerOptions:
-    from gui.processes.worker_options import WorkerOptions
+def _worker_options(arguments: argparse.Namespace) -> WorkerArguments:
+    from gui.processes.worker_options import WorkerArguments
 
-    return WorkerOptions(
+    return WorkerArguments(
         store=_store(arguments) if arguments.open_store is None else arguments.open_store.absolute(),
         name_server_port=arguments.ns_port,
         broker_port=arguments.port,

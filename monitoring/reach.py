@@ -1,11 +1,11 @@
-"""`Reach`: how much of a cluster answers."""
+"""`ClusterReach`: how much of a cluster answers."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
-class Reach(Enum):
+class ClusterReach(Enum):
     """How much of a cluster answers as it should."""
 
     ALL = "all"

@@ -33,7 +33,7 @@ from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
 from gui.processes.children import Children
 from gui.processes.saved_options import default_store, read_saved
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.theme.icons import application_icon
 from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker
@@ -334,7 +334,7 @@ class Console(QObject):
         old.deleteLater()
         self._settle_on(self._shown)
 
-    def _worker_options(self) -> WorkerOptions:
+    def _worker_options(self) -> WorkerArguments:
         options, shown = self._options.worker, self._shown
         if shown.kind == ATTACHED:
             read_only = options.read_only or shown.read_only

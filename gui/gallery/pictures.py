@@ -26,12 +26,13 @@ from gui.gallery.palette import with_palette
 from gui.gallery.readme import GROUP, PICTURES, REPORT, TOPIC
 from gui.gallery.sources import failing, silent
 from gui.gallery.stage import WINDOW_SIZE, Look, pause, wait, window_options, write_screen
+from gui.main_window.navigation import page_class
 from gui.processes.child_process import ChildProcess
 from gui.processes.demo import DemoPace
 from gui.theme.manager import ThemeMode
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.page import PageArguments, PageContext
-from gui.views.registry import PAGES
+from gui.views.registry import PAGES, page_entry
 from gui.views.settings.view import SECTIONS
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from gui.words.text import LANGUAGES
@@ -297,7 +298,7 @@ class _Gallery:
                     self._stand_in(prefix + entry.page_id, entry.page_id, replace(page.context, source=other))
 
     def _stand_in(self, name: str, page_id: str, context: PageContext) -> None:
-        page = next(entry for entry in PAGES if entry.page_id == page_id).load()(context)
+        page = page_class(page_entry(page_id))(context)
         self._console.theme.dress(page)
         page.resize(*PAGE_SIZE)
         page.show()

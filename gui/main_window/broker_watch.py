@@ -15,7 +15,7 @@ from gui.main_window.side_bar import show_counts
 from gui.theme.tokens import State
 from gui.words.broker_words import broker_text, event_state, event_text, faults_text
 from gui.words.text import tr
-from monitoring.reach import Reach
+from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
@@ -220,9 +220,9 @@ class BrokerWatch(QObject):
         state = self._frame.state
         if self._frame.status is not SourceStatus.READY or state is None:
             return _STATUS_STATES[self._frame.status]
-        if state.reach is Reach.NOTHING:
+        if state.reach is ClusterReach.NOTHING:
             return State.CRITICAL
-        return State.WARNING if state.reach is Reach.PART or self.is_late else State.HEALTHY
+        return State.WARNING if state.reach is ClusterReach.PART or self.is_late else State.HEALTHY
 
     @property
     def is_late(self) -> bool:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from gui.connections.cluster import Cluster, changed_to, settled
 from gui.main_window.connect_fields import ConnectFields
-from gui.models.hops import Hop, hop_columns
+from gui.models.hops import ConnectionHop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
@@ -68,7 +68,9 @@ class ConnectDialog(FittedDialog):
         self.probe = probe or ConnectionProbe(self)
         self.place = label(role="caption", wrap=True)
         self.fault = label(role="secondary", wrap=True)
-        self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
+        self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
+            hop_columns(), lambda hop: (hop.name, hop.address), parent=self
+        )
         self.hop_grid = DataGrid(self.hops, theme)
         self.hop_grid.setFixedHeight(HOPS_HEIGHT)
         self.hop_grid.hide()

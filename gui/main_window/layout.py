@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import LinkError, link_to, place_of
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.main_window.services import text_list, whole_number
 from gui.main_window.side_bar import SideBar
 from gui.views.page_names import COLUMNS_GROUP
@@ -50,7 +50,7 @@ def restore_pages(navigation: Navigation, settings: QSettings, first: str, group
     known = _known(settings, group)
     tabs = _places(navigation, text_list(settings, f"{group}layout/tabs")) if known else []
     if not tabs:
-        navigation.open(Place(first))
+        navigation.open(PagePlace(first))
         return
     current = whole_number(settings, f"{group}layout/current", 0)
     navigation.restore(tabs, current if 0 <= current < len(tabs) else 0)
@@ -111,7 +111,7 @@ def _known(settings: QSettings, group: str = "") -> bool:
     return whole_number(settings, f"{group}{_VERSION}", 0) == LAYOUT_VERSION
 
 
-def _places(navigation: Navigation, links: list[str]) -> list[Place]:
+def _places(navigation: Navigation, links: list[str]) -> list[PagePlace]:
     found = []
     for link in links:
         try:

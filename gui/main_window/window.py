@@ -22,7 +22,7 @@ from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
 from gui.main_window.page_area import PageArea
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.main_window.services import Backend, FrameServices, WindowServices, whole_number
 from gui.main_window.settings_watch import SettingsWatch
 from gui.main_window.side_bar import SideBar
@@ -232,11 +232,11 @@ class MainWindow(QMainWindow):
 
     def navigate(self, page_id: str, /, **arguments: object) -> None:
         """Open a page in its tab, and go to a place in it."""
-        self.navigation.open(Place(page_id, arguments))
+        self.navigation.open(PagePlace(page_id, arguments))
 
     def open_in_new_tab(self, page_id: str, /, **arguments: object) -> None:
         """Open a page in a tab of its own."""
-        self.navigation.open(Place(page_id, arguments), new_tab=True)
+        self.navigation.open(PagePlace(page_id, arguments), new_tab=True)
 
     def open_link(self, link: str) -> None:
         """Follow a link and come to the front; before the window has its pages, as soon as it has them."""
@@ -314,11 +314,11 @@ class MainWindow(QMainWindow):
         window.set_cluster(self.broker.short_title)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
-        self.navigation.open(Place(page_id), new_tab=new_tab)
+        self.navigation.open(PagePlace(page_id), new_tab=new_tab)
 
     def _pinned_asked(self, page_id: str, name: str, new_tab: bool) -> None:
         arguments = {"group" if page_id == "consumers" else "topic": name}
-        self.navigation.open(self.navigation.known(Place(page_id, arguments)), new_tab=new_tab)
+        self.navigation.open(self.navigation.known(PagePlace(page_id, arguments)), new_tab=new_tab)
 
     def _write_travel(self) -> None:
         places = self.navigation.places

@@ -23,6 +23,7 @@ from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens
 from gui.views.page_names import COLUMNS_GROUP
+from gui.views.registry import PageEntry, page_entry
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
@@ -68,7 +69,8 @@ class PageContext:
 class PageView(QWidget):
     """A page: header on top, content below in ``self.content``.
 
-    Subclasses set the three class attributes and override what they need; all methods run on the GUI thread.
+    Subclasses set `page_id`, whose title and icon are in `gui.views.registry`, and override what they need; all methods run on
+    the GUI thread.
 
     Signals:
         title_changed: The tab is to show another text, e.g. the name of the opened topic.
@@ -76,9 +78,6 @@ class PageView(QWidget):
     """
 
     page_id: ClassVar[str]
-    title: ClassVar[str]
-    """English; shown through `tr`."""
-    icon: ClassVar[str]
     side_bar_id: ClassVar[str] = ""
     """Which entry of the side bar is marked while the page is shown; empty: that of the page itself."""
     dims_when_lost: ClassVar[bool] = True
@@ -96,13 +95,23 @@ class PageView(QWidget):
         self.content.setContentsMargins(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y)
         self.content.setSpacing(Size.GAP)
         self.content.addWidget(self.header)
-        self.header.set_title(tr(self.title))
+        self.header.set_title(self.page_title)
         self._words_are_old = False
         context.theme.changed.connect(self._theme_changed)
 
+    @property
+    def entry(self) -> PageEntry:
+        """Title and icon."""
+        return page_entry(self.page_id)
+
+    @property
+    def page_title(self) -> str:
+        """The title in the language of the window."""
+        return tr(self.entry.title)
+
     def tab_title(self) -> str:
         """What the tab says."""
-        return tr(self.title)
+        return self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay or show the start."""
@@ -195,7 +204,7 @@ class PageView(QWidget):
     def _write_words(self) -> None:
         if self._words_are_old:
             self._words_are_old = False
-            self.header.set_title(tr(self.title))
+            self.header.set_title(self.page_title)
             self.retranslate()
 
     def _theme_changed(self, tokens: Tokens) -> None:

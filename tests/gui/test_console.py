@@ -18,7 +18,7 @@ from gui.app.console import Console, set_scale
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.commands import SCALE_KEY
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
 from tests.support.process_family import descendants, left_running
@@ -46,7 +46,7 @@ class _Events:
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
     hook = sys.excepthook
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0)
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     yield made
     made.window.close()
@@ -186,7 +186,7 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     monkeypatch.setattr(qapp, "quit", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     options = WindowOptions(
-        WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0),
+        WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0),
         settings_file=tmp_path / "window.ini",
         reports_folder=tmp_path / "reports",
         prepare_reports=True,

@@ -20,7 +20,7 @@ from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
 from gui.main_window.page_area import TITLE_WIDTH_MAX
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.models.reports import RunState
 from gui.operations.requests import BegunLater
 from gui.operations.tasks import TaskList
@@ -123,7 +123,7 @@ def test_a_tab_that_is_closed_leaves_no_button_in_python(frame):
 
     def open_and_close():
         for _ in range(10):
-            frame.window.navigation.open(Place("topics"), new_tab=True)
+            frame.window.navigation.open(PagePlace("topics"), new_tab=True)
             frame.window.navigation.close_current()
 
     open_and_close()

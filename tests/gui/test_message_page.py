@@ -22,7 +22,7 @@ from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.models.lifeline import MISSING, life_chips, life_events
 from gui.plots.life_line import HEAD, LANE, TimeScale
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.theme.tokens import State
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
@@ -262,7 +262,7 @@ def test_the_model_of_events_keeps_the_rules_of_qt(view):
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0, settings=QUICK)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0, settings=QUICK)
     hook = sys.excepthook
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     made.window.show()

@@ -19,8 +19,8 @@ from gui.models.message_copy import message_json
 from gui.models.message_properties import property_rows
 from gui.models.messages import (
     ALL_QUEUES,
-    Draft,
     DraftFault,
+    MessageDraft,
     draft_fault,
     dropped_properties,
     json_fault,
@@ -180,7 +180,7 @@ def test_properties_stand_with_unique_key_keys_and_tag_first():
 
 # ---- drafts ----
 
-DRAFT = Draft("orders", ALL_QUEUES, "PAID", "k1  k2\u3000", (("region", "hz"),), b"{}")
+DRAFT = MessageDraft("orders", ALL_QUEUES, "PAID", "k1  k2\u3000", (("region", "hz"),), b"{}")
 
 
 def test_a_draft_becomes_a_command_with_tag_and_keys_as_properties():

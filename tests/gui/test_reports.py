@@ -14,9 +14,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from gui.models.reports import (
-    FigureUnit,
     ManifestFault,
     ReportOrder,
+    ReportUnit,
     RunState,
     StageState,
     after_line,
@@ -198,7 +198,7 @@ def test_a_manifest_is_read_into_a_past_run():
     assert (run.title, run.state, run.rows_read, run.rows_skipped) == ("Throughput over time", RunState.COMPLETE, 1000, 5)
     assert run.found_from_ms == round(datetime(2026, 11, 21, 8, 1, tzinfo=UTC).timestamp() * 1_000)
     assert (run.asked_from_ms, run.skipped, run.topics) == (-1, (("other topic", 5),), ("orders",))
-    assert run.headlines[0].unit is FigureUnit.COUNT
+    assert run.headlines[0].unit is ReportUnit.COUNT
     assert run.tables == (("By topic", "by_topic.csv"),)
     assert run.page_path == Path("/r/throughput-1/report.html")
 

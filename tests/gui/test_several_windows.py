@@ -33,7 +33,7 @@ from gui.main_window.services import text_list
 from gui.models.schedules import Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
@@ -68,7 +68,7 @@ def make_frame(qtbot, tmp_path, theme, opened):
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0)
     made = []
 
     def make(**given):
@@ -160,7 +160,7 @@ def test_connections_that_other_windows_added_stay(console, tmp_path):
 
 def test_a_start_shows_the_connection_that_it_or_its_link_names(tmp_path):
     keep(tmp_path, HOME, STAGE, PROD)
-    plain = WindowOptions(WorkerOptions(tmp_path / "store"), settings_file=tmp_path / "window.ini")
+    plain = WindowOptions(WorkerArguments(tmp_path / "store"), settings_file=tmp_path / "window.ini")
 
     def shown(**given):
         return first_cluster(WindowOptions(plain.worker, settings_file=plain.settings_file, **given))

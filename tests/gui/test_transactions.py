@@ -23,10 +23,10 @@ from gui.models.transactions import (
     COMMITTED,
     GIVEN_UP,
     PREPARED,
-    Cell,
     HalfOpPicture,
-    Life,
-    Step,
+    QueueRecord,
+    TransactionLife,
+    TransactionStep,
     atomic_rows,
     board_figures,
     decision_times,
@@ -116,30 +116,44 @@ def test_a_life_has_its_steps_in_order():
 
 
 def test_half_and_op_records_are_tied_to_each_other():
-    checked = Life(4, COMMITTED, 9, 1, (Step("prepared", 1, 4, 0), Step("checked", 2, 6, 1), Step("decided", 3, 9, 2)))
-    waiting = Life(5, PREPARED, -1, 0, (Step("prepared", 1, 5, 0),))
+    checked = TransactionLife(
+        4,
+        COMMITTED,
+        9,
+        1,
+        (TransactionStep("prepared", 1, 4, 0), TransactionStep("checked", 2, 6, 1), TransactionStep("decided", 3, 9, 2)),
+    )
+    waiting = TransactionLife(5, PREPARED, -1, 0, (TransactionStep("prepared", 1, 5, 0),))
 
     picture = half_op_picture([waiting, checked], half_lag=2, op_lag=0, count=10)
 
-    assert picture.halves == (Cell(4, 4, ""), Cell(5, 5, PREPARED), Cell(6, 4, COMMITTED))
-    assert picture.ops == (Cell(9, 4, COMMITTED),)
-    assert picture.links() == [(Cell(6, 4, COMMITTED), Cell(9, 4, COMMITTED))]
+    assert picture.halves == (QueueRecord(4, 4, ""), QueueRecord(5, 5, PREPARED), QueueRecord(6, 4, COMMITTED))
+    assert picture.ops == (QueueRecord(9, 4, COMMITTED),)
+    assert picture.links() == [(QueueRecord(6, 4, COMMITTED), QueueRecord(9, 4, COMMITTED))]
     assert (picture.half_progress, picture.op_progress) == (5, 10)
 
 
 def test_only_the_ends_of_the_queues_are_drawn():
-    found = [Life(offset, PREPARED, -1, 0, (Step("prepared", 1, offset, 0),)) for offset in range(50, 0, -1)]
+    found = [
+        TransactionLife(offset, PREPARED, -1, 0, (TransactionStep("prepared", 1, offset, 0),)) for offset in range(50, 0, -1)
+    ]
 
     assert [cell.offset for cell in half_op_picture(found, math.nan, math.nan, 3).halves] == [48, 49, 50]
     assert half_op_picture([], 1, 1, 3).half_progress == -1
 
 
 def test_a_picture_before_an_offset_has_no_later_records():
-    checked = Life(4, COMMITTED, 9, 1, (Step("prepared", 1, 4, 0), Step("checked", 2, 6, 1), Step("decided", 3, 9, 2)))
+    checked = TransactionLife(
+        4,
+        COMMITTED,
+        9,
+        1,
+        (TransactionStep("prepared", 1, 4, 0), TransactionStep("checked", 2, 6, 1), TransactionStep("decided", 3, 9, 2)),
+    )
 
     picture = half_op_picture([checked], half_lag=2, op_lag=0, count=10, before=6)
 
-    assert picture.halves == (Cell(4, 4, ""),)
+    assert picture.halves == (QueueRecord(4, 4, ""),)
     assert (picture.half_progress, picture.op_progress, picture.is_end) == (-1, -1, False)
 
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 
 from broker_core.api import StoreLockedError
 from broker_core.worker.questions.figures import Occurred
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, Size, State
@@ -288,13 +288,13 @@ def test_at_most_three_toasts_are_shown(frame):
 def test_tabs_of_last_time_follow_the_language_before_they_are_shown(frame, qtbot):
     navigation, tabs = frame.window.navigation, frame.window.area.tabs
     count = tabs.count()
-    navigation.restore([Place("topics"), Place("overview")], 1)
-    assert frame.window.area.places[count] == Place("topics")
+    navigation.restore([PagePlace("topics"), PagePlace("overview")], 1)
+    assert frame.window.area.places[count] == PagePlace("topics")
     translator = CatalogueTranslator({"Topics": "主题", "Overview": "总览"})
     QCoreApplication.installTranslator(translator)
     try:
         qtbot.waitUntil(lambda: [tabs.tabText(count), tabs.tabToolTip(count)] == ["主题", "主题"])
-        assert frame.window.area.places[count] == Place("topics")
+        assert frame.window.area.places[count] == PagePlace("topics")
     finally:
         QCoreApplication.removeTranslator(translator)
     qtbot.waitUntil(lambda: tabs.tabText(count) == "Topics")

@@ -84,8 +84,6 @@ class ConsumersView(PageView):
     """Lists groups by urgency; shows one in detail."""
 
     page_id = "consumers"
-    title = "Consumers"
-    icon = "users-three"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -148,7 +146,7 @@ class ConsumersView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._shown_group or tr(self.title)
+        return self._shown_group or self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         group = arguments.get("group")
@@ -512,7 +510,7 @@ class ConsumersView(PageView):
 
     def _show_header(self) -> None:
         group = self.group_grid.selected_row
-        self.header.set_title(group.name if group is not None else self._wanted or tr(self.title))
+        self.header.set_title(group.name if group is not None else self._wanted or self.page_title)
         if group is None or self._state is None:
             self.header.set_chips([])
             self.header.set_facts("")

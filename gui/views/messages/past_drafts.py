@@ -8,7 +8,7 @@ from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QMenu, QWidget
 
 from gui.models.compose_history import draft_name, drafts_from_text, drafts_to_text, with_draft
-from gui.models.messages import Draft
+from gui.models.messages import MessageDraft
 from gui.words.text import tr
 
 HISTORY_KEY = "compose/history"
@@ -35,11 +35,11 @@ class PastDrafts(QMenu):
         self.aboutToShow.connect(self._fill)
 
     @property
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[MessageDraft]:
         """What was sent last."""
         return drafts_from_text(str(self._settings.value(self._key, "[]"))) if self._settings is not None else []
 
-    def keep(self, draft: Draft) -> None:
+    def keep(self, draft: MessageDraft) -> None:
         """Put a draft first."""
         if self._settings is not None:
             self._settings.setValue(self._key, drafts_to_text(with_draft(self.drafts, draft)))

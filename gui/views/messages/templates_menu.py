@@ -8,7 +8,7 @@ from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.models.compose_history import BODY_BYTES_MAX, TEMPLATES_MAX, templates_from_text, templates_to_text, with_template
-from gui.models.messages import Draft
+from gui.models.messages import MessageDraft
 from gui.widgets.saved_menu import add_saved, ask_name
 from gui.words.text import bytes_text, count_text, tr
 
@@ -31,7 +31,7 @@ class TemplatesMenu(QMenu):
     chosen = Signal(object)
 
     def __init__(
-        self, settings: QSettings | None, entered: Callable[[], Draft | None], parent: QWidget, *, group: str = ""
+        self, settings: QSettings | None, entered: Callable[[], MessageDraft | None], parent: QWidget, *, group: str = ""
     ) -> None:
         super().__init__(parent)
         self._key = f"{group}{TEMPLATES_KEY}"
@@ -42,7 +42,7 @@ class TemplatesMenu(QMenu):
         self.aboutToShow.connect(self._fill)
 
     @property
-    def templates(self) -> dict[str, Draft]:
+    def templates(self) -> dict[str, MessageDraft]:
         """All of them, by name; read anew, as other windows write them, too."""
         return templates_from_text(str(self._settings.value(self._key, "{}"))) if self._settings is not None else {}
 
@@ -61,7 +61,7 @@ class TemplatesMenu(QMenu):
         words = tr("Name of the template; one that exists is replaced.")
         return ask_name(self._parent, tr("Save as a template"), words, "", self.save)
 
-    def _write(self, templates: dict[str, Draft]) -> None:
+    def _write(self, templates: dict[str, MessageDraft]) -> None:
         if self._settings is not None:
             self._settings.setValue(self._key, templates_to_text(templates))
 

@@ -32,8 +32,6 @@ class OverviewView(PageView):
     """Tiles, message flow, charts, and what is busiest or behind."""
 
     page_id = "overview"
-    title = "Overview"
-    icon = "squares-four"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -55,8 +55,6 @@ class TopicView(PageView):
 
     page_id = "topic"
     side_bar_id = "topics"
-    title = "Topic"
-    icon = "stack"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -95,7 +93,7 @@ class TopicView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._topic or tr(self.title)
+        return self._topic or self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         topic, tab = arguments.get("topic"), arguments.get("tab")
@@ -269,7 +267,7 @@ class TopicView(PageView):
 
     def _show_header(self) -> None:
         topic = self._row
-        self.header.set_title(self._topic or tr(self.title))
+        self.header.set_title(self._topic or self.page_title)
         if topic is None or self._state is None:
             self.header.set_chips([])
             self.header.set_facts("")

@@ -56,8 +56,6 @@ class TopicsView(PageView):
     """Lists topics; the strip below shows the selected one."""
 
     page_id = "topics"
-    title = "Topics"
-    icon = "stack"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gui.models.transactions import COMMITTED, Cell, HalfOpPicture
+from gui.models.transactions import COMMITTED, HalfOpPicture, QueueRecord
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.repaint import repaint_with
@@ -74,7 +74,7 @@ class HalfOpStrip(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(900, HEIGHT)
 
-    def cell_rect(self, cell: Cell) -> QRectF:
+    def cell_rect(self, cell: QueueRecord) -> QRectF:
         """Where a record of the picture is."""
         halves, ops = self._picture.halves, self._picture.ops
         if cell in halves:
@@ -87,7 +87,7 @@ class HalfOpStrip(QWidget):
     def _rect(self, number: int, top: int) -> QRectF:
         return QRectF(NAMES_WIDTH + number * self._step(), top, self._step() - CELL_GAP, CELL_HEIGHT)
 
-    def _cell_at(self, at: QPointF) -> Cell | None:
+    def _cell_at(self, at: QPointF) -> QueueRecord | None:
         return next((cell for cell in (*self._picture.halves, *self._picture.ops) if self.cell_rect(cell).contains(at)), None)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -116,7 +116,7 @@ class HalfOpStrip(QWidget):
         self._paint_queue(painter, tr("Op queue"), self._picture.ops, OP_TOP, self._picture.op_progress)
         painter.end()
 
-    def _paint_queue(self, painter: QPainter, name: str, cells: tuple[Cell, ...], top: int, progress: int) -> None:
+    def _paint_queue(self, painter: QPainter, name: str, cells: tuple[QueueRecord, ...], top: int, progress: int) -> None:
         tokens = self._theme.tokens
         painter.setFont(text_font(Size.SECONDARY, QFont.Weight.DemiBold))
         painter.setPen(QColor(tokens.text_1))
@@ -145,7 +145,7 @@ class HalfOpStrip(QWidget):
             at = QPointF(left - width - 4, top + CELL_HEIGHT + 13) if has_room else QPointF(0, top + 38)
             painter.drawText(at, words)
 
-    def _paint_cell(self, painter: QPainter, cell: Cell, rect: QRectF, *, is_done: bool) -> None:
+    def _paint_cell(self, painter: QPainter, cell: QueueRecord, rect: QRectF, *, is_done: bool) -> None:
         tokens = self._theme.tokens
         colour = _colour(cell, tokens)
         painter.setPen(QPen(QColor(tokens.accent), 2) if cell.origin == self._selected else Qt.PenStyle.NoPen)
@@ -162,7 +162,7 @@ class HalfOpStrip(QWidget):
         painter.drawPath(path)
 
 
-def _colour(cell: Cell, tokens: Tokens) -> str:
+def _colour(cell: QueueRecord, tokens: Tokens) -> str:
     if not cell.state:
         return mix(tokens.text_3, tokens.panel, 22)
     colour = tokens.state(state_word(cell.state)[1])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from broker_core.counted import counted
-from gui.models.hops import Hop
+from gui.models.hops import ConnectionHop
 from gui.words.child_words import _FORMS, child_text
 from gui.words.text import load_catalogue
 from tests.support.languages import shown_in
@@ -93,7 +93,9 @@ def given_to(path: Path, *names: str) -> list[str]:
 
 
 def test_a_hop_is_told_with_the_signs_of_the_language(qapp, request):
-    hop = Hop("Name", "h", fault="the name h cannot be resolved (Name or service not known)", advice="Give HOST:PORT.")
+    hop = ConnectionHop(
+        "Name", "h", fault="the name h cannot be resolved (Name or service not known)", advice="Give HOST:PORT."
+    )
     assert hop.what_is_wrong == "the name h cannot be resolved (Name or service not known). Give HOST:PORT."
     request.getfixturevalue("chinese")
     assert "。" in hop.what_is_wrong.removesuffix("。")

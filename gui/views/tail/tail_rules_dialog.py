@@ -1,4 +1,4 @@
-"""`RulesDialog`: which messages of a live tail are marked, and in which colour."""
+"""`TailRulesDialog`: which messages of a live tail are marked, and in which colour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDTH = 560
 MARK_NAMES = {State.WARNING: "Amber", State.CRITICAL: "Red", State.HEALTHY: "Green", State.INFO: "Blue"}
 
 
-class RulesDialog(FittedDialog):
+class TailRulesDialog(FittedDialog):
     """The first rule that a message passes marks it. Whether a rule can be read is for the broker process to say.
 
     Signals:

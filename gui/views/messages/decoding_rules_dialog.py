@@ -1,4 +1,4 @@
-"""`RulesDialog`: how the bodies of which topics are read, and what of them is masked."""
+"""`DecodingRulesDialog`: how the bodies of which topics are read, and what of them is masked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _READING_NAMES = {
 }  # fmt: skip
 
 
-class RulesDialog(FittedDialog):
+class DecodingRulesDialog(FittedDialog):
     """Edits a copy of the rules; the first one that fits a topic counts. It closes when they are saved."""
 
     def __init__(self, book: DecoderBook, theme: ThemeManager, topic: str = "", parent: QWidget | None = None) -> None:
@@ -112,6 +112,9 @@ class RulesDialog(FittedDialog):
             form.addRow(name, field)
             if name:
                 entry.setAccessibleName(name)
+        typed = self.message_type.lineEdit()
+        assert typed is not None
+        typed.setAccessibleName(tr("Message type"))
         left = column(self.list, spacing=6)
         left.addLayout(row(self.add, self.remove, self.up, self.down, 1, spacing=2))
         cancel = QPushButton(tr("Cancel"))

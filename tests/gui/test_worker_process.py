@@ -7,23 +7,28 @@ from pathlib import Path
 
 import psutil
 import pytest
-from gui.bridge import child_process, program
 from pytestqt.qtbot import QtBot
 
-from broker_core.api import StoreLockedError, WorkerLostError
+from broker_core.api import StoreLockedError
+from broker_core.api import WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.stored_messages import MessagePage, SendMessage, SendReceipt
+from broker_core.worker.questions.stored_messages import MessagePage
+from broker_core.worker.questions.stored_messages import SendMessage
+from broker_core.worker.questions.stored_messages import SendReceipt
+from gui.processes import child_process
+from gui.processes import program
 from gui.processes.child_process import ChildEnd, ChildProcess
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from monitoring.sources.base import SourceStatus
 from tests.support.process_family import left_running
 
 TIMEOUT_MS = 60_000
 
 
-def options(folder: Path) -> WorkerOptions:
-    return WorkerOptions(folder / "store", name_server_port=0, broker_port=0)
+def options(folder: Path) -> WorkerArguments:
+    return WorkerArguments(folder / "store", name_server_port=0, broker_port=0)
 
 
 @pytest.fixture
@@ -49,13 +54,13 @@ def answer_of(qtbot: QtBot, pending) -> object:
 
 
 def test_the_command_line_of_the_worker_carries_all_options():
-    made = WorkerOptions(Path("s"), 1, 2, "0.0.0.0", "sync", any_port=True, settings={"regionId": "r"}, read_only=True)
+    made = WorkerArguments(Path("s"), 1, 2, "0.0.0.0", "sync", any_port=True, settings={"regionId": "r"}, read_only=True)
     line = "worker --store s --ns-port 1 --port 2 --bind 0.0.0.0 --flush sync --any-port --read-only --set regionId=r"
     assert made.arguments() == line.split()
 
 
 def test_the_command_line_of_a_worker_that_only_reads_says_so():
-    assert WorkerOptions(Path("s"), files_only=True, any_port=False).arguments()[-1] == "--files-only"
+    assert WorkerArguments(Path("s"), files_only=True, any_port=False).arguments()[-1] == "--files-only"
 
 
 def test_the_worker_starts_feeds_the_source_and_stops(qtbot: QtBot, worker: WorkerProcess):
