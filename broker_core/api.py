@@ -55,14 +55,11 @@ from broker_core.tools.search.language import parse_field, parse_filter
 from broker_core.tools.search.marks import Marks, marks_of
 from broker_core.tools.search.patterns import MarkPattern
 from broker_core.version import ORBIT_VERSION
-from broker_core.worker.channel.acting import acts, refusal
 from broker_core.worker.channel.client import WorkerClient
 from broker_core.worker.channel.schema import (
     PROTOCOL_VERSION,
-    Answer,
     Cancel,
     Failure,
-    Query,
     Reply,
     Request,
     WindowMessage,
@@ -81,7 +78,6 @@ __all__ = [
     "PROTOCOL_VERSION",
     "QUEUES_OF_BROKER",
     "AccountRefusedError",
-    "Answer",
     "BugError",
     "Cancel",
     "CancelledByUserError",
@@ -101,7 +97,6 @@ __all__ = [
     "NetworkError",
     "OrbitError",
     "PortInUseError",
-    "Query",
     "ReadOnlyConnectionError",
     "Rejection",
     "RemoteError",
@@ -126,7 +121,6 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
-    "acts",
     "as_message_queue",
     "counted",
     "emit",
@@ -140,7 +134,6 @@ __all__ = [
     "parse_object",
     "parse_properties",
     "read_imports",
-    "refusal",
     "rejection",
     "replays_folder",
     "resent_properties",
