@@ -9,19 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from broker_core.api import (
-    Answer,
     CodecError,
     Failure,
     OrbitError,
-    Query,
     Reply,
     WorkerClient,
     WorkerError,
     WorkerLostError,
     WorkerMessage,
-    acts,
     error_from_wire,
-    refusal,
 )
 from broker_core.worker.questions.administration import (
     AskBroker,
@@ -61,6 +57,7 @@ from broker_core.worker.questions.history import (
     ReadOwnership,
 )
 from broker_core.worker.questions.lifecycle import Done, Fatal, Ready, Stage
+from broker_core.worker.questions.question import Question, read_only_refusal
 from broker_core.worker.questions.searches import (
     ContinueFollow,
     ContinueSearch,
@@ -344,13 +341,13 @@ class EmbeddedSource:
 
     # ---- inside ----
 
-    def _ask(self, query: Query, expected: type[_A]) -> _Answer[_A]:
+    def _ask(self, query: Question[Any], expected: type[_A]) -> _Answer[_A]:
         answer = _Answer(expected, cancelled=self._cancel)
         if self._status is not SourceStatus.READY:
             answer.fail(WorkerError(f"the broker is not running ({self._status.value}); start it and try again"))
             return answer
-        if self.read_only and acts(query):
-            answer.fail(refusal(query))
+        if self.read_only and query.acts:
+            answer.fail(read_only_refusal(query))
             return answer
         try:
             answer.request_id, data = self._client.request(query)
@@ -432,7 +429,7 @@ class _Answer(Generic[_A]):
             self._end()
             self._cancelled(self.request_id)
 
-    def succeed(self, value: Answer) -> None:
+    def succeed(self, value: object) -> None:
         if not isinstance(value, self._expected):
             self.fail(CodecError(f"the worker answered with {type(value).__name__}, expected {self._expected.__name__}"))
             return

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.api import Query, ReadOnlyConnectionError, acts
+from broker_core.api import ReadOnlyConnectionError
 from broker_core.protocol.administration import ACTING, READING
-from broker_core.worker.channel import schema
-from broker_core.worker.questions import alerts
+from broker_core.worker.channel.schema import SUBJECTS
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.lifecycle import Ready
+from broker_core.worker.questions.question import Question
+from broker_core.worker.questions.transactions import CheckTransaction, EndTransaction, ResumeTransaction
 from monitoring.sources import base
 from monitoring.sources.base import ClusterSource, SourceStatus
 from monitoring.sources.embedded import EmbeddedSource
@@ -106,8 +107,12 @@ def value_of(kind: object) -> list[object]:
 
 
 def given(name: str) -> Iterator[list[object]]:
-    action = schema.EndTransaction | schema.CheckTransaction | schema.ResumeTransaction
-    names = vars(schema) | vars(alerts) | vars(base) | {"TransactionAction": action}
+    action = EndTransaction | CheckTransaction | ResumeTransaction
+    names = (
+        {name: value for module in SUBJECTS for name, value in vars(module).items()}
+        | vars(base)
+        | {"TransactionAction": action}
+    )
     hints = typing.get_type_hints(calls()[name], globalns=names)
     parameters = [one for one in inspect.signature(calls()[name]).parameters.values() if one.name != "self"]  # type: ignore[arg-type]
     wanted = [one for one in parameters if one.default is inspect.Parameter.empty]
@@ -145,9 +150,9 @@ def test_administration_is_refused_by_its_code(source, wire):
 
 
 def test_the_worker_knows_every_request_that_the_interface_sends():
-    sent = {type(value) for name in calls() for arguments in given(name) for value in arguments if isinstance(value, Query)}
+    sent = {type(value) for name in calls() for arguments in given(name) for value in arguments if isinstance(value, Question)}
     refused = {kind for name in WRITING for arguments in given(name) for kind in map(type, arguments) if kind in sent}
-    assert {kind for kind in sent if kind is not AskBroker and acts(value_of(kind)[0])} == refused
+    assert {kind for kind in sent if kind is not AskBroker and value_of(kind)[0].acts} == refused
 
 
 def _modules() -> Iterator[tuple[str, ast.Module]]:
