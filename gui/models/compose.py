@@ -8,10 +8,7 @@ from dataclasses import replace
 from datetime import tzinfo
 
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.models.messages import ALL_QUEUES
-from gui.models.messages import MessageDraft
-from gui.models.messages import message_to_send
-from gui.models.messages import parse_time
+from gui.models.messages import ALL_QUEUES, MessageDraft, message_to_send, parse_time
 from monitoring.compose.delivery import DELAY_LEVELS, SHARDING_KEY, When, queue_of_key
 from monitoring.compose.template import Moment, Template
 

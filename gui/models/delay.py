@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.worker.questions.delays import DelayedMessages
-from broker_core.worker.questions.delays import PendingTimers
+from broker_core.worker.questions.delays import DelayedMessages, PendingTimers
 from gui.models.table import WaitingLane
 from monitoring.delay import Lateness
 from monitoring.payload.listed import MaskOf

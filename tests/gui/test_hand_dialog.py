@@ -8,11 +8,8 @@ import pytest
 
 from broker_core.api import RemoteError, RequestCode
 from broker_core.client.push_consumer import PushConsumer
-from broker_core.worker.questions.administration import BrokerAnswer
-from broker_core.worker.questions.administration import Members
-from broker_core.worker.questions.stored_messages import MessageDetail
-from broker_core.worker.questions.stored_messages import SendMessage
-from broker_core.worker.questions.stored_messages import SendReceipt
+from broker_core.worker.questions.administration import BrokerAnswer, Members
+from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
 from gui.views.messages.hand_dialog import HANDED_MAX, HandDialog

@@ -7,13 +7,9 @@ import pytest
 from PySide6.QtCore import QObject
 
 from broker_core.api import WorkerError
+from broker_core.worker.questions.history import EventPage, ReadEvents, ReadHistory
 from broker_core.worker.questions.history import HistoryLines as Answer
-from broker_core.worker.questions.history import EventPage
-from broker_core.worker.questions.history import ReadEvents
-from broker_core.worker.questions.history import ReadHistory
-from gui.operations.history import ChartHistory
-from gui.operations.history import EventMarks
-from gui.operations.history import RecordBegin
+from gui.operations.history import ChartHistory, EventMarks, RecordBegin
 from gui.plots.event_marks import chart_marks
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus

@@ -9,15 +9,11 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
-from broker_core.api import StoreLockedError
-from broker_core.api import WorkerLostError
+from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.stored_messages import MessagePage
-from broker_core.worker.questions.stored_messages import SendMessage
-from broker_core.worker.questions.stored_messages import SendReceipt
-from gui.processes import child_process
-from gui.processes import program
+from broker_core.worker.questions.stored_messages import MessagePage, SendMessage, SendReceipt
+from gui.processes import child_process, program
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess

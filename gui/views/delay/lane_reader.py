@@ -6,10 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.delays import DelayedMessages
-from gui.models.delay import DOTS_MAX
-from gui.models.delay import DueSample
-from gui.models.delay import LevelRow
-from gui.models.delay import sample_of
+from gui.models.delay import DOTS_MAX, DueSample, LevelRow, sample_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 

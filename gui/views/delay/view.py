@@ -10,16 +10,8 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import TimerForecast
-from gui.models.delay import LATE_WARNING_MS
-from gui.models.delay import LevelRow
-from gui.models.delay import TimerTotals
-from gui.models.delay import lane_of
-from gui.models.delay import latest
-from gui.models.delay import level_rows
-from gui.models.delay import next_due
-from gui.models.delay import timer_figures
-from gui.models.table import ColumnTableModel
-from gui.models.table import WaitingLane
+from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerTotals, lane_of, latest, level_rows, next_due, timer_figures
+from gui.models.table import ColumnTableModel, WaitingLane
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead

@@ -12,16 +12,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
-from broker_core.worker.questions.delays import DelayedActed
-from broker_core.worker.questions.delays import ListTimers
-from broker_core.worker.questions.delays import TimersActed
-from gui.models.delay import LevelRow
-from gui.models.delay import PAGE_MESSAGES
-from gui.models.delay import TimerTotals
-from gui.models.delay import WaitingPage
-from gui.models.delay import WaitingRow
-from gui.models.delay import level_page
-from gui.models.delay import timer_page
+from broker_core.worker.questions.delays import DelayedActed, ListTimers, TimersActed
+from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerTotals, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo

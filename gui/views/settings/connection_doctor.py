@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
-from broker_core.api import OrbitError
-from broker_core.api import RequestCode
+from broker_core.api import OrbitError, RequestCode
 from broker_core.worker.questions.administration import AskBroker
 from gui.models.hops import ConnectionHop
 from gui.operations.connection_probe import ConnectionProbe
