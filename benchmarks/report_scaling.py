@@ -6,7 +6,7 @@
 The report is that of throughput. Memory is the largest
 sum of what the report process, Java and its Python workers have for themselves; the log is mapped, and its pages are the
 system's to take back. A click is a report of a small range: cold in a new process with Java's prepared classes (``main.py
-report --prepare`` before), warm an order to the process that the window keeps, after a rest in which it practises: the first of
+report --prepare`` before), warm an order to the process that the window keeps, after a rest in which it warms up: the first of
 its name there, and the median of the next ones. Its first result is the table that is shown before the rest of the report is
 there; of a report without one, all of it. Processor time is that of all processes of the report; on a busy machine it
 tells more than the clock. Reports on samples read a known history of two hours beside the messages.
@@ -30,7 +30,6 @@ from benchmarks.report_rows import processor_seconds
 from benchmarks.spark_report import ROOT, START_MS, STEP_MS, write_store
 from spark_reports import catalog
 from spark_reports.process_memory import family_bytes
-from spark_reports.serve import PRACTICES
 from tests.support.known_history import write_known_history
 
 DEFAULT = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
@@ -133,9 +132,9 @@ def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> None:
         began = time.perf_counter()
         _until(server, ("ready",))
         print(f"ready {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
-        for _ in range(PRACTICES - 1 + sum(not spec.is_summed for spec in catalog.reports())):
+        for _ in range(len(catalog.reports())):
             _until(server, ("ready",))
-        print(f"practised {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
+        print(f"warmed up {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
         for name, own in orders.items():
             taken = []
             for _ in range(1 + WARM_TURNS):

@@ -217,7 +217,7 @@ def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> int:
-    from spark_reports.prepare import prepare_classes  # noqa: PLC0415  as in _run
+    from spark_reports.warm_up import prepare_classes  # noqa: PLC0415  as in _run
 
     cancellation = Cancellation()
     cancellation.install()

@@ -58,21 +58,12 @@ class DriverRows:
         progress: Told of each part of what is read first.
         all_rows: Rows of the log are read, too, and not only sums, which are few and made by code that needs no process of its
             own to use a core.
-        made: Makes rows of a schema that are laid down instead of what could be read; None: what is read.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        progress: ReportProgress | None = None,
-        *,
-        all_rows: bool = True,
-        made: Callable[[pa.Schema], pa.Table] | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, progress: ReportProgress | None = None, *, all_rows: bool = True) -> None:
         self._folder = folder
         self._progress = progress
         self.all_rows = all_rows
-        self._made = made
         self._files = 0
 
     def frame(self, spark: SparkSession, read: ReadWhile, parts: Sequence[InputPartition], schema: StructType) -> DataFrame:
@@ -90,11 +81,7 @@ class DriverRows:
         self._files += 1
         path = self._folder / f"rows-{self._files}.parquet"
         try:
-            columns = arrow_schema(schema)
-            if self._made is None:
-                self._write(path, read, parts, columns)
-            else:
-                pq.write_table(self._made(columns), path, compression="none")
+            self._write(path, read, parts, arrow_schema(schema))
         except OSError as error:
             raise ReportError(
                 f"the rows of the report cannot be kept in {self._folder}: {error.strerror or error}. Free some space there, "

@@ -113,6 +113,7 @@ def run_report(
         Interrupt: It was cancelled; nothing is left of it.
     """
     check_target(run.out)
+    _require_sources(run)
     browser = find_browser() if "pdf" in run.also else None
     cluster = _plan_cluster(run, progress)
     if kept is not None:
@@ -176,6 +177,18 @@ def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[S
         raise
 
 
+def _require_sources(run: ReportRun) -> None:
+    """Refuse stores that are not there, or lack a history that the report needs, before Java is started.
+
+    Raises:
+        ForeignStoreError: One is so.
+    """
+    for store in run.stores:
+        require_store(Path(store))
+        if run.spec.needs_history:
+            require_history(store)
+
+
 def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | None:
     """What is read of a cluster, asked for once; None: stores are read."""
     if run.cluster is None:
@@ -208,28 +221,30 @@ def _gather(
         prepared = prepared or _continued(spark, run, run.parquet, progress)
         plan = plan_of(prepared, Bounds(_earliest(run), run.parameters.to_ms))
     assert plan is not None
+    stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
+    sampled = stores if run.cluster is None else (str(run.cluster.history),)
+    progress.begin("read", total=len(plan.tasks))
+    found = _read(session, run, report, ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask), progress)
+    return _Gathered(plan, report, found, session.java_version, stores)
+
+
+def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportInput, progress: ReportProgress) -> QueryResults:
+    """Run the queries; the driver counts its own rows, and Spark is watched where its workers read them."""
     from spark_reports.driver_rows import open_driver_rows  # noqa: PLC0415  Spark's modules load while Java starts
 
-    stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
-    progress.begin("read", total=len(plan.tasks))
-    sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    with open_driver_rows(session, plan if prepared is None else None, progress) as driver_rows:
-        reading = ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask, driver_rows)
+    plan, is_prepared = reading.plan, reading.prepared is not None
+    with open_driver_rows(session, None if is_prepared else plan, progress) as driver_rows:
+        reading = replace(reading, driver_rows=driver_rows)
         by_driver = (driver_rows if run.spec.is_summed else reading.driver_messages) is not None
-        count_rows = not run.spec.is_summed or prepared is not None
+        count_rows = not run.spec.is_summed or is_prepared
         watched = None if by_driver else watching(session, progress, len(plan.tasks), count_rows=count_rows)
         with watched or contextlib.nullcontext():
-            found = gather(reading, report, progress, at_once=AT_ONCE if by_driver else 1)
-    return _Gathered(plan, report, found, session.java_version, stores)
+            return gather(reading, report, progress, at_once=AT_ONCE if by_driver else 1)
 
 
 def _plan(run: ReportRun) -> ReadPlan:
     """What is read: the log, or the histories for a report that needs nothing else."""
     if run.spec.needs_samples:
-        for store in run.stores:
-            require_store(Path(store))
-            if run.spec.needs_history:
-                require_history(store)
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     cores = os.cpu_count() if is_local(run.spark.master) else None
     return plan_read(

@@ -23,8 +23,8 @@ from spark_reports.reports.common import (
 from spark_reports.reports.gaps import gap_findings, gap_rows
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
+from spark_reports.transforms.accounting import sample_accounting
 from spark_reports.transforms.lag import by_group, by_hour, episodes, judged, over_time
-from spark_reports.transforms.samples import sample_accounting
 from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("groups",)

@@ -11,7 +11,7 @@ from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, number, part, say
-from spark_reports.transforms.samples import sample_accounting
+from spark_reports.transforms.accounting import sample_accounting
 from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("actions",)

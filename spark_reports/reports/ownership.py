@@ -10,8 +10,8 @@ from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, ba
 from spark_reports.reports.gaps import gap_findings, gap_rows
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, first_of, number, say
+from spark_reports.transforms.accounting import sample_accounting
 from spark_reports.transforms.ownership import by_queue, changes, rebalances
-from spark_reports.transforms.samples import sample_accounting
 from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("queues",)
