@@ -9,8 +9,8 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor, QImage
 
 from gui.plots.chart_axes import round_step
+from gui.plots.chart_parts import LINE, TOP, mark_names
 from gui.plots.chart_series import ChartMark, ChartSeries
-from gui.plots.mark_names import LINE, TOP, mark_names
 from gui.plots.queue_bars import QueueBars, Sparkline
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager, ThemeMode
