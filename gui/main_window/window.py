@@ -234,10 +234,6 @@ class MainWindow(QMainWindow):
         """Open a page in its tab, and go to a place in it."""
         self.navigation.open(PagePlace(page_id, arguments))
 
-    def open_in_new_tab(self, page_id: str, /, **arguments: object) -> None:
-        """Open a page in a tab of its own."""
-        self.navigation.open(PagePlace(page_id, arguments), new_tab=True)
-
     def open_link(self, link: str) -> None:
         """Follow a link and come to the front; before the window has its pages, as soon as it has them."""
         raise_window(self)
