@@ -53,6 +53,6 @@ def first_cluster(options: WindowOptions) -> Cluster:
     wanted = options.connection or cluster_of(options.link)
     if not wanted or options.worker.files_only:
         return Cluster(EMBEDDED, str(with_kept(options).store))
-    from gui.connections.saved_connections import named, saved_connections  # noqa: PLC0415  brings msgpack, as in Console._make_children
+    from gui.connections.saved_connections import named, saved_connections
 
     return named(saved_connections(QSettings(str(options.settings_file), QSettings.Format.IniFormat)), wanted)

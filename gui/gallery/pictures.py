@@ -56,8 +56,6 @@ PAGE_SIZE = (1_232, 795)
 TRANSACTION_TOPIC = "pay-result"
 """Of the demo: written by transactions."""
 FAILING_GROUP, FAILING_TOPIC = "stock-worker", "inventory-reserve"
-GIVEN_BACK_LEVELS = (-1,) * 9 + (5, 6, 6, 7, 8, 9, 9, 10)
-"""Of messages given back as a consumer does that fails: -1 makes it a dead letter, others wait 1 to 6 min."""
 PARTS = (
     ("dead_letters", "retries"),
     *(("dead_letters", step) for step in ("edit", "resend", "verify", "close")),

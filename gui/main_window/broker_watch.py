@@ -151,7 +151,7 @@ class BrokerWatch(QObject):
 
     def _ask_record_begin(self, backend: Backend, now_ms: int) -> None:
         """Ask since when the worker records: its history is older than this window."""
-        from gui.operations.history import RecordBegin  # noqa: PLC0415  brings numpy: the frame is on screen before
+        from gui.operations.history import RecordBegin
 
         begin = RecordBegin(backend.source, self)
         begin.found.connect(self._parts.time_range.set_begin)

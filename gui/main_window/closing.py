@@ -29,7 +29,7 @@ class Closing:
 
     def may_close(self) -> bool:
         """Whether closing costs nothing, or the user wants it nevertheless; else the question is on screen."""
-        from gui.main_window.close_question import CloseQuestion, losses  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.close_question import CloseQuestion, losses
 
         frame, backend = self._frame, self._frame.backend()
         if backend is None or self._is_wanted:
@@ -51,7 +51,7 @@ class Closing:
 
     def restart(self) -> None:
         """Stop and start the broker, with a question if clients would lose it."""
-        from gui.main_window.close_question import LossQuestion, losses  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.close_question import LossQuestion, losses
 
         frame, backend = self._frame, self._frame.backend()
         if backend is None:

@@ -123,7 +123,7 @@ class FrameCommands:
 
     def show_shortcuts(self) -> None:
         """Open the shortcut sheet."""
-        from gui.main_window.shortcut_sheet import ShortcutSheet  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.shortcut_sheet import ShortcutSheet
 
         sheet = ShortcutSheet(self._frame.actions.actions(), self._frame.host)
         self._frame.app.theme.dress(sheet)
@@ -137,7 +137,7 @@ class FrameCommands:
 
     def open_beside(self) -> None:
         """Let the user choose what a window of its own shows."""
-        from gui.main_window.menus import beside_menu  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import beside_menu
 
         app, button = self._frame.app, self._parts.tool_bar.cluster_button
         app.settings.sync()
@@ -154,19 +154,19 @@ class FrameCommands:
 
     def connect_to_cluster(self) -> None:
         """Ask for a cluster that runs elsewhere."""
-        from gui.main_window.menus import ask_for_cluster  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import ask_for_cluster
 
         ask_for_cluster(self._frame.app.clusters, self._frame.app.theme, self._frame.host)
 
     def open_store(self) -> None:
         """Ask for the store of another embedded broker."""
-        from gui.main_window.menus import ask_for_store  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import ask_for_store
 
         ask_for_store(self._frame.app.clusters, self._frame.app.theme, self._frame.host)
 
     def look_at_store(self) -> None:
         """Ask for a store directory, to look at it in a window of its own; no broker is started on it."""
-        from gui.main_window.menus import ask_to_look  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import ask_to_look
 
         ask_to_look(self._frame.app.theme, self._frame.host)
 
@@ -175,9 +175,9 @@ class FrameCommands:
         frame, app, backend = self._frame, self._frame.app, self._frame.backend()
         if backend is None:
             return
-        from gui.main_window.copy_dialog import CopyDialog  # noqa: PLC0415  brings QProcess, which the frame does without
-        from gui.main_window.copy_ends import ends_of  # noqa: PLC0415  as above
-        from gui.operations.message_job import MessageJob  # noqa: PLC0415  as above
+        from gui.main_window.copy_dialog import CopyDialog
+        from gui.main_window.copy_ends import ends_of
+        from gui.operations.message_job import MessageJob
 
         place = self._parts.navigation.places.current
         topic = place.arguments.get("topic", "") if place is not None else ""
@@ -264,13 +264,13 @@ class FrameCommands:
 
     def popup_menu(self, at: QPoint) -> None:
         """Open the menu of all actions."""
-        from gui.main_window.menus import action_menu  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import action_menu
 
         action_menu(self._frame.actions, self._frame.app.theme, self._frame.host).popup(at)
 
     def popup_cluster_menu(self, at: QPoint) -> None:
         """Open the cluster switcher at a place."""
-        from gui.main_window.menus import cluster_menu  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import cluster_menu
 
         frame, app = self._frame, self._frame.app
         app.settings.sync()  # other windows add connections
@@ -278,7 +278,7 @@ class FrameCommands:
 
     def popup_tab_menu(self, page: PageView, at: QPoint) -> None:
         """Open the menu of a tab, which comes to the front."""
-        from gui.main_window.menus import add_action, window_menu  # noqa: PLC0415  as in show_shortcuts
+        from gui.main_window.menus import add_action, window_menu
 
         frame, theme = self._frame, self._frame.app.theme
         self._parts.area.show_page(page)

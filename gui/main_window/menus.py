@@ -122,7 +122,7 @@ def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> N
 
 def ask_to_look(theme: ThemeManager, parent: QWidget) -> None:
     """Let the user point at the directory of any store, and show it read-only in a window of its own."""
-    from gui.processes.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
+    from gui.processes.program import start_window
 
     dialog = _folder_dialog(tr("Folder of a store"), theme, parent)
     dialog.fileSelected.connect(lambda path: start_window(["--open-store", path]))
@@ -142,7 +142,7 @@ def ask_for_cluster(
     clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None, *, beside: bool = False
 ) -> None:
     """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there or open a window beside this one."""
-    from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  brings tables and QProcess, as above
+    from gui.main_window.connect_dialog import ConnectDialog
 
     dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets, known=clusters.connections)
     dialog.beside.setVisible(shown is None)
@@ -161,7 +161,7 @@ def ask_for_cluster(
 
 def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> QDialog:
     """Let the user change a connection that is not shown, without going there."""
-    from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  as above
+    from gui.main_window.connect_dialog import ConnectDialog
 
     dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, known=clusters.connections)
     dialog.setWindowTitle(tr("Change a connection"))
@@ -176,8 +176,8 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
 
 def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:
     """Ask whether a cluster that is not shown is to go from the list; the dialog ends when it and its secrets are gone."""
-    from gui.views.action_dialog import ActionDialog, ActionPlan  # noqa: PLC0415  as above
-    from gui.views.settings.connection_rows import kept_pairs  # noqa: PLC0415  as above
+    from gui.views.action_dialog import ActionDialog, ActionPlan
+    from gui.views.settings.connection_rows import kept_pairs
 
     effect = tr("Its way and its secrets are forgotten on this computer. Nothing is changed in the cluster.")
     if cluster.kind == EMBEDDED:

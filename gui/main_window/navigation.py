@@ -185,7 +185,7 @@ class Navigation(QObject):
             if other is None:
                 return None
             self._bring(self._add(PagePlace(other.page_id)))
-        from gui.main_window.detached import DetachedWindow  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.detached import DetachedWindow
 
         self._area.take(page)
         window = DetachedWindow(self._theme, page, plain_key=self._plain_key)

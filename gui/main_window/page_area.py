@@ -389,7 +389,7 @@ class Veil(QWidget):
         page = self._stack.currentWidget()
         if page is None:
             return
-        from gui.views.page import PageView  # noqa: PLC0415  the frame is on screen before any page
+        from gui.views.page import PageView
 
         if isinstance(page, PageView):
             self.cover(page)

@@ -27,7 +27,7 @@ class Palettes:
         front = QApplication.activeWindow()
         host: QWidget = next((window for window in self._navigation.windows if window is front), self._frame.host)
         if host not in self._known:
-            from gui.main_window.palette import CommandPalette  # noqa: PLC0415  the frame is on screen before
+            from gui.main_window.palette import CommandPalette
 
             self._known[host] = CommandPalette(self._frame.app.theme, host, self._entries)
         return self._known[host]
@@ -37,6 +37,6 @@ class Palettes:
         host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
 
     def _entries(self, query: str) -> list[PaletteEntry]:
-        from gui.main_window.palette_entries import palette_entries  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.palette_entries import palette_entries
 
         return palette_entries(query, self._frame)

@@ -146,11 +146,6 @@ class StatusBar(QFrame):
         return {name: value.text() for name, _, value, _ in self._figures}
 
     @property
-    def process_text(self) -> str:
-        """What the worker process takes."""
-        return self._process.text()
-
-    @property
     def age_text(self) -> str:
         return self._age.text()
 

@@ -279,7 +279,7 @@ class ToolBar(QFrame):
 
     def ask_range(self) -> RangeDialog:
         """Open the dialog that asks for two moments."""
-        from gui.main_window.range_dialog import RangeDialog  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.range_dialog import RangeDialog
 
         dialog = RangeDialog(self._range, self._times, self)
         dialog.open()

@@ -150,7 +150,7 @@ class MainWindow(QMainWindow):
         self.pins.use(self._layout_group)
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
-        from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before
+        from gui.operations.report_notice import ReportNotice
 
         if self._report_notice is not None:
             # Reports go on where another cluster is shown: each is told once.
@@ -162,15 +162,15 @@ class MainWindow(QMainWindow):
 
     def decoders(self) -> DecoderBook:
         """The rules by which bodies are read and masked: one book for all pages, and for the results of reports."""
-        from gui.operations.decoding import DecoderBook, settings_folder  # noqa: PLC0415  brings numpy, as below
+        from gui.operations.decoding import DecoderBook, settings_folder
 
         if self._decoders is None:
             self._decoders = DecoderBook(settings_folder(self.services.settings), self)
         return self._decoders
 
     def _page_context(self, backend: Backend) -> PageContext:
-        from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
-        from gui.views.page import PageContext  # noqa: PLC0415  as above
+        from gui.operations.alert_center import AlertCenter
+        from gui.views.page import PageContext
 
         services = self.services
         if self.broker.alerts is not None:
@@ -234,10 +234,6 @@ class MainWindow(QMainWindow):
         """Open a page in its tab, and go to a place in it."""
         self.navigation.open(PagePlace(page_id, arguments))
 
-    def open_in_new_tab(self, page_id: str, /, **arguments: object) -> None:
-        """Open a page in a tab of its own."""
-        self.navigation.open(PagePlace(page_id, arguments), new_tab=True)
-
     def open_link(self, link: str) -> None:
         """Follow a link and come to the front; before the window has its pages, as soon as it has them."""
         raise_window(self)
@@ -259,7 +255,7 @@ class MainWindow(QMainWindow):
             self.navigation.open(place)
 
     def _not_followed(self, link: str, error: LinkError) -> None:
-        from gui.words.error_words import kept_line  # noqa: PLC0415  brings the errors of the broker: the frame is on screen before
+        from gui.words.error_words import kept_line
 
         reason = kept_line(error)
         self.notify(lambda: tr("The link {link} was not followed: {reason}", link=link, reason=reason()), state=State.WARNING)

@@ -122,7 +122,7 @@ def _cannot_act(frame: FrameServices) -> str:
     backend = frame.backend()
     if backend is None:
         return _not_running(frame)
-    from gui.views.action_dialog import read_only_reason  # noqa: PLC0415  the frame is on screen before
+    from gui.views.action_dialog import read_only_reason
 
     return _not_running(frame) or read_only_reason(backend.source)
 
@@ -160,9 +160,9 @@ def _broker(frame: FrameServices, commands: FrameCommands) -> list[Action]:
 
 def backend_actions(frame: FrameServices, demo: DemoController, reports: ReportRunner) -> list[Action]:
     """What can be done once the window has its backend: the demo, and each report of the catalogue."""
-    from gui.operations.demo import demo_refusal, play_demo  # noqa: PLC0415  as above
-    from gui.processes.demo import DemoPace  # noqa: PLC0415  the frame is on screen before
-    from spark_reports import catalog  # noqa: PLC0415  as above
+    from gui.operations.demo import demo_refusal, play_demo
+    from gui.processes.demo import DemoPace
+    from spark_reports import catalog
 
     def play() -> None:
         backend = frame.backend()

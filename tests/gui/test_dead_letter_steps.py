@@ -18,8 +18,7 @@ from broker_core.worker.questions.administration import Members
 from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
-from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
-from gui.views.dead_letters.receipt import HEAD
+from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.view import DeadLettersView
 from gui.words.text import tr
 from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT

@@ -197,7 +197,7 @@ def test_a_window_of_its_own_is_dimmed_while_the_broker_is_gone_and_restyled(fra
 def test_windows_and_places_of_tabs_are_remembered(make_frame):
     first = make_frame()
     first.window.navigate("topics", topic="orders")
-    first.window.open_in_new_tab("welcome")
+    first.navigation.open(PagePlace("welcome"), new_tab=True)
     first.window.navigate("topics")
     first.window.actions_known.run("window.detach")
     first.window.close()
@@ -246,7 +246,7 @@ def test_a_layout_file_that_somebody_edited_does_no_harm(make_frame):
 
 def test_titles_of_many_tabs_are_whole_and_the_one_in_front_is_in_sight(frame):
     for number in range(15):
-        frame.window.open_in_new_tab("topics")
+        frame.navigation.open(PagePlace("topics"), new_tab=True)
         frame.area.current.title_changed.emit(f"Messages: topic-{number}")
     tabs = frame.area.tabs
     for index in range(tabs.count()):

@@ -15,9 +15,9 @@ from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.places import PagePlace
 from gui.models.hops import ConnectionHop
 from gui.models.table import NO_INDEX
-from gui.views.chart_table import ChartTable
+from gui.views.chart_tools import ChartTable
 from gui.views.store.brokers_panel import BrokersPanel
-from gui.views.store.figures_panel import FiguresPanel
+from gui.views.store.cluster_part import FiguresPanel
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.widgets.data_grid import DataGrid
 from monitoring.admin.runtime import BrokerRuntime

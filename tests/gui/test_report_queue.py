@@ -20,7 +20,7 @@ from gui.operations.tasks import TaskList
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.processes.spark_child import SparkChild
 from gui.views.reports.charts_panel import JUMP_MARGIN, WINDOW
-from gui.views.reports.query_field import QueryField
+from gui.views.reports.own_fields import QueryField
 from gui.views.reports.result_panel import change_text
 from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.views.reports.section_list import TEXT_WIDTH, SectionKind

@@ -38,9 +38,8 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
-from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
 from gui.views.transactions.lists import ENDED_AGAIN_MS, ENDED_ROWS, OPEN, PAGE_ROWS, PAST
-from gui.views.transactions.strip_panel import HALVES, LIVES
+from gui.views.transactions.strip_panel import CELLS_MAX, HALVES, LIVES, HalfOpStrip
 from gui.views.transactions.view import TransactionsView
 from gui.widgets.chip import Chip
 from gui.words.text import UNKNOWN

@@ -48,12 +48,10 @@ from gui.views.consumers.columns import (
     subscription_columns,
 )
 from gui.views.consumers.group_actions import GroupActions
+from gui.views.consumers.group_panels import LagHeatPanel, MembersPanel, OwnershipPanel, SubscriptionsPanel
 from gui.views.consumers.group_settings import GROUP_SETTINGS
-from gui.views.consumers.heat_panel import LagHeatPanel
 from gui.views.consumers.lag_panel import LagPanel, forecast_of
-from gui.views.consumers.member_panels import MembersPanel, SubscriptionsPanel
 from gui.views.consumers.offsets_panel import OffsetsPanel
-from gui.views.consumers.ownership_panel import OwnershipPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings

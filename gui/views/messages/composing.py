@@ -36,9 +36,8 @@ from gui.views.action_dialog import cannot_reason, read_only_reason
 from gui.views.messages.audience import Audience
 from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
+from gui.views.messages.draft_menus import PastDrafts, TemplatesMenu
 from gui.views.messages.message_import import MessageImport
-from gui.views.messages.past_drafts import PastDrafts
-from gui.views.messages.templates_menu import TemplatesMenu
 from gui.widgets.basic import IconButton, label
 from gui.widgets.fitted_dialog import FieldsRoom
 from gui.widgets.notice import Notice
