@@ -12,7 +12,7 @@ from broker_core.api import OrbitError, WorkerLostError
 from gui.processes.program import program
 from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import EMBEDDED_NAME
-from monitoring.sources.embedded import EmbeddedSource
+from monitoring.sources.worker import WorkerSource
 
 READ_SLICE_BYTES = 512 * 1024
 """What is read of the worker in one turn of the GUI thread; the rest waits for the next turn, after input and painting."""
@@ -23,7 +23,7 @@ ERROR_LINE_CHARACTERS_MAX = 500
 
 
 class WorkerProcess(QObject):
-    """Runs the worker and feeds an `EmbeddedSource` with what it says. GUI thread only; no call waits.
+    """Runs the worker and feeds a `WorkerSource` with what it says. GUI thread only; no call waits.
 
     Args:
         options: What to start the worker with.
@@ -42,7 +42,7 @@ class WorkerProcess(QObject):
     def __init__(self, options: WorkerArguments, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.options = options
-        self.source = EmbeddedSource(
+        self.source = WorkerSource(
             self,
             name=options.connect or EMBEDDED_NAME,
             connect_details=options.connect_details,

@@ -18,6 +18,7 @@ from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushCon
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.stored_messages import BrowseQueue, ReadLifeline, ReadMessage
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.models.lifeline import MISSING, life_chips, life_events
@@ -94,7 +95,7 @@ def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
     view.place_changed.connect(places.append)
     view.event_grid.activated.emit(event)
     assert places == [{"physical_offset": 4_096}]
-    assert ("read_lifeline", (4_096,)) in view.context.source.asked
+    assert ReadLifeline(4_096) in view.context.source.asked
 
 
 def test_the_message_can_be_given_to_one_consumer(view, make_view):
@@ -199,7 +200,7 @@ def test_an_event_leads_to_its_record(view, qtbot):
         view.event_grid.activated.emit(view.events.rows[3])
 
     assert moved.args == [{"physical_offset": 1_000}]
-    assert source.asked[-2:] == [("read_message", (1_000,)), ("read_lifeline", (1_000,))]
+    assert source.asked[-2:] == [ReadMessage(1_000), ReadLifeline(1_000)]
 
 
 def test_the_picture_is_painted_in_both_scales(view):
@@ -297,7 +298,7 @@ async def send_and_fail_once(name_server: str, consumed: list[int]) -> None:
 def test_the_life_of_a_message_is_told_from_its_half_message_to_its_last_attempt(console, qtbot):
     source, window = console.worker.source, console.window
     answers = []
-    source.create_topic(CreateTopic("paid", 1, 1)).then(answers.append, answers.append)
+    source.ask(CreateTopic("paid", 1, 1)).then(answers.append, answers.append)
     qtbot.waitUntil(lambda: answers == [Done()], timeout=WAIT_MS)
     consumed, ended = [], []
     life = send_and_fail_once(source.ready.name_server, consumed)
@@ -306,7 +307,7 @@ def test_the_life_of_a_message_is_told_from_its_half_message_to_its_last_attempt
     qtbot.waitUntil(lambda: not client.is_alive(), timeout=260_000)
     client.join()
     assert (ended, consumed) == ([None], [0, 1])
-    source.browse_queue("paid", 0, 0, 10).then(answers.append, answers.append)
+    source.ask(BrowseQueue("paid", 0, 0, 10)).then(answers.append, answers.append)
     qtbot.waitUntil(lambda: len(answers) == 2, timeout=WAIT_MS)
     [place] = answers[1].physical_offset
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import OrbitError, RemoteError, may_be_stored
-from broker_core.worker.questions.stored_messages import MessageDetail, SendReceipt
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, SendReceipt
 from gui.event_loop.turns import next_turn
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import ResendOrder, ResendOutcome, resent_message
@@ -92,7 +92,7 @@ class PacedResend(QObject):
             return
         letter = self._letters[self._tried]
         self._tried += 1
-        pending = self._source.read_message(letter.physical_offset)
+        pending = self._source.ask(ReadMessage(letter.physical_offset))
         pending.then(lambda detail: self._send(letter, detail), lambda error: self._fail(self._refused, letter, error))
 
     def _send(self, letter: DeadLetter, detail: MessageDetail) -> None:
@@ -105,7 +105,7 @@ class PacedResend(QObject):
             self.progressed.emit(len(self._stored))
             self._later()
 
-        pending: Pending[SendReceipt] = self._source.send_message(message)
+        pending: Pending[SendReceipt] = self._source.ask(message)
         pending.then(stored, lambda error: self._fail(self._doubtful if may_be_stored(error) else self._refused, letter, error))
 
     def _fail(self, failures: list[tuple[str, str]], letter: DeadLetter, error: OrbitError) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, Rejection, Wanted, rejection, resent_properties
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
@@ -101,7 +101,7 @@ def resend_dialog(
     def known(members: Members) -> None:
         show_rejected(notice, letters, members)
 
-    query.ask(source.list_members(letters[0].group), known, not_known)
+    query.ask(source.ask(ListMembers(letters[0].group)), known, not_known)
     return dialog
 
 

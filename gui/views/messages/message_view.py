@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import Lifeline, MessageDetail
+from broker_core.worker.questions.stored_messages import Lifeline, MessageDetail, ReadLifeline, ReadMessage, ReadMessageById
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
@@ -115,7 +115,7 @@ class MessageView(PageView):
         kind, value = self._wanted
         source = self.context.source
         pending: Pending[MessageDetail]
-        pending = source.read_message(int(value)) if kind == "physical_offset" else source.read_message_by_id(str(value))
+        pending = source.ask(ReadMessage(int(value))) if kind == "physical_offset" else source.ask(ReadMessageById(str(value)))
         self.event_grid.set_loading(True)
         if self._detail is None:
             self.placeholder.show_empty(tr("Reading…"))
@@ -296,7 +296,7 @@ class MessageView(PageView):
         self.title_changed.emit(self.tab_title())
         self.body.show_body(detail)
         self._show_texts()
-        pending = self.context.source.read_lifeline(detail.physical_offset)
+        pending = self.context.source.ask(ReadLifeline(detail.physical_offset))
         self._line_query.ask(pending, self._show_line, self._line_failed)
 
     def _body_shown(self, body: ShownBody) -> None:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broker_core.api import names as reserved
 from gui.models.topics import is_system_topic
 from gui.views.overview.figures import NAN, own_groups, total
 from gui.views.overview.flow_scene import FlowBand, FlowCard, FlowPicture, FlowRole
 from gui.words.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
-from monitoring.admin.topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from monitoring.alert_rules import total_of
-from monitoring.dead_letters import DEAD_PREFIX, RETRY_PREFIX
 from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
 
 
@@ -54,17 +53,19 @@ def message_flow(state: ClusterState) -> MessageFlow:
     rates = _TopicRates(state)
     groups = own_groups(state)
     behind = state.group_behind_ms[groups]
-    retry_rate = rates.of(lambda name: name.startswith(RETRY_PREFIX))
+    retry_rate = rates.of(lambda name: name.startswith(reserved.RETRY_PREFIX))
     delivered = _sum_known([*state.delays.delivered_rate.tolist(), state.timers.get("delivered_rate", NAN)])
     due_rate = _at_least_0(delivered - _or_0(retry_rate))
-    half_rate = rates.of(lambda name: name == HALF_TOPIC)
+    half_rate = rates.of(lambda name: name == reserved.HALF_TOPIC)
     commit_rate = total(state, "transaction_commit_rate")
     # Who does not count commits (an attached cluster) cannot tell committed messages from those that were never half ones.
     committed = commit_rate if half_rate > 0 else _or_0(commit_rate)
     normal_rate = _at_least_0(rates.own - _or_0(due_rate) - committed)
     # A message that failed waits in a delay level before it is tried again: nobody has sent it.
-    delayed_rate = _at_least_0(rates.of(lambda name: name in (SCHEDULE_TOPIC, TIMER_TOPIC)) - _or_0(retry_rate))
-    dead = rates.rows(lambda name: name.startswith(DEAD_PREFIX))
+    delayed_rate = _at_least_0(
+        rates.of(lambda name: name in (reserved.SCHEDULE_TOPIC, reserved.WHEEL_TIMER_TOPIC)) - _or_0(retry_rate)
+    )
+    dead = rates.rows(lambda name: name.startswith(reserved.DLQ_PREFIX))
     kept = state.topic_kept_messages[dead]
     return MessageFlow(
         sent_rate=normal_rate + delayed_rate + half_rate,
@@ -87,7 +88,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
         consumers=total_of(state, "consumers") if state.lists_all else NAN,
         got_rate=total(state, "got_rate"),
         retry_rate=retry_rate,
-        retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(RETRY_PREFIX)))),
+        retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(reserved.RETRY_PREFIX)))),
         dead_messages=float(kept.sum()) if (kept >= 0).all() and state.lists_all else NAN,
         dead_groups=int(np.count_nonzero(kept > 0)),
     )

@@ -7,17 +7,11 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from broker_core.api import OrbitError
-from broker_core.api import UsageError
+from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.administration import BrokerAnswer
-from gui.models.runtime_figures import FigureRow
-from gui.models.runtime_figures import figure_rows
-from gui.models.runtime_figures import tables_of
-from gui.models.table import CellKind
-from gui.models.table import Column
-from gui.models.table import ColumnTableModel
-from gui.theme.tokens import Size
-from gui.theme.tokens import State
+from gui.models.runtime_figures import FigureRow, figure_rows, tables_of
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.theme.tokens import Size, State
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.views.store.brokers_panel import BrokersPanel

@@ -6,16 +6,10 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from PySide6.QtCore import QPointF
-from PySide6.QtCore import QRectF
-from PySide6.QtCore import QSize
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtGui import QPaintEvent
-from PySide6.QtGui import QPainter
-from PySide6.QtGui import QPainterPath
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
+
 from broker_core.worker.questions.administration import StorePicture
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager

@@ -10,16 +10,18 @@ from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.transactions import TransactionHistory
-from gui.models.transactions import CHECKING
-from gui.models.transactions import COMMITTED
-from gui.models.transactions import HalfOpPicture
-from gui.models.transactions import PREPARED
-from gui.models.transactions import QueueRecord
-from gui.models.transactions import ROLLED_BACK
-from gui.models.transactions import board_figures
-from gui.models.transactions import half_op_picture
-from gui.models.transactions import lives
+from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
+from gui.models.transactions import (
+    CHECKING,
+    COMMITTED,
+    PREPARED,
+    ROLLED_BACK,
+    HalfOpPicture,
+    QueueRecord,
+    board_figures,
+    half_op_picture,
+    lives,
+)
 from gui.operations.queries import LatestQuery
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -252,7 +254,7 @@ class StripPanel(Panel):
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        self._query.ask(self._source.transaction_history(self._before, LIVES, HALVES), self._show, self._failed)
+        self._query.ask(self._source.ask(ReadTransactionHistory(self._before, LIVES, HALVES)), self._show, self._failed)
 
     def _show(self, history: TransactionHistory) -> None:
         self.fault.set("")
