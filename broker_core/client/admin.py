@@ -15,11 +15,11 @@ from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.record_admin import RecordAdmin
-from broker_core.client.route import MASTER_ID, Route
 from broker_core.client.topic_admin import TopicAdmin
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError
+from broker_core.protocol.admin.routes import MASTER_ID, Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, parse_object

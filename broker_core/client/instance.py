@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 from broker_core.client.empty_answers import body_fault, is_empty_answer, lists_all
 from broker_core.client.names import check_topic
-from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import AccountRefusedError, BugError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.admin.routes import MASTER_ID, Route, parse_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, emit

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.client.route import Route
 from broker_core.errors import RemoteError
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import parse_object

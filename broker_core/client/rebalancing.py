@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, repeat
-from broker_core.client.route import Route
 from broker_core.client.subscription import SQL92, Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.allocation import Strategy
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand

@@ -8,8 +8,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.client.route import Route
 from broker_core.errors import CodecError, RemoteError
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
-from broker_core.client.route import parse_route
-from broker_core.cluster.answers import BrokerPlace, read_brokers
 from broker_core.cluster.budget import Budget
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.cluster.own_reads import record_count
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.protocol.admin.answers import BrokerPlace, read_brokers
+from broker_core.protocol.admin.routes import parse_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

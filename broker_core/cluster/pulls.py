@@ -12,10 +12,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from broker_core.cluster.answers import read_queue_places
 from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.queue_client import QueueClient
 from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.protocol.admin.answers import read_queue_places
 from broker_core.protocol.codes import BUSY_CODES, RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

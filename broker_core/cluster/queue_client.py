@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from broker_core.client.instance import ClientSecurity
-from broker_core.client.route import Route
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from broker_core.client.route import PERMISSION_READ, QueueData, Route
-from broker_core.cluster.answers import QueueOffsets, read_queue_offsets
 from broker_core.cluster.model import CLOCK_MARGIN_MS, QueueSlice, Survey, Unknown, Wanted
 from broker_core.cluster.pulls import BrokerPatience, RecordPuller
 from broker_core.cluster.queue_client import QueueClient
 from broker_core.cluster.time_bounds import first_from, time_of_answer
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
+from broker_core.protocol.admin.answers import QueueOffsets, read_queue_offsets
+from broker_core.protocol.admin.routes import PERMISSION_READ, QueueData, Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broker_core.cluster.access import ClusterAccess
-from broker_core.cluster.answers import BrokerPlace, read_brokers
 from broker_core.config import RemotingLimits
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
 from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.admin.answers import BrokerPlace, read_brokers
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import parse_object

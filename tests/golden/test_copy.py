@@ -8,8 +8,8 @@ import json
 import pytest
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.route import PERMISSION_READ
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.carried import carried, is_copy_of, is_reserved

@@ -11,8 +11,8 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
-from broker_core.cluster.answers import read_positions
 from broker_core.cluster.queue_client import QueueClient
+from broker_core.protocol.admin.answers import read_positions
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.transaction_topics import CHECK_GROUP

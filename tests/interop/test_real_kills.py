@@ -19,9 +19,9 @@ from PySide6.QtCore import QSettings
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.cluster.answers import read_positions
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.answers import read_positions
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.route import MASTER_ID, PERMISSION_READ, Route
 from broker_core.cluster.time_bounds import queue_first_from
 from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.protocol.admin.routes import MASTER_ID, PERMISSION_READ, Route
 from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
 from broker_core.tools.search.gaps import Gaps
 from broker_core.tools.search.parallel_pulls import QueuePart

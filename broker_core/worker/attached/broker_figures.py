@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.cluster.own_reads import OwnReads
+from broker_core.protocol.admin.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.worker.attached.levels import BrokerLevels
 
 

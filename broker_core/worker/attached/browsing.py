@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
 
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import CodecError, RecordError
+from broker_core.protocol.admin.answers import whole_number
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from broker_core.cluster.answers import read_connections, read_producers, read_subscriptions, whole_number
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
+from broker_core.protocol.admin.answers import read_connections, read_producers, read_subscriptions, whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures

@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.counted import counted
 from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.protocol.admin.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.levels import BrokerLevels, level_figures

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import QueueOffsets, read_queue_offsets
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import RecordError, UsageError
+from broker_core.protocol.admin.answers import QueueOffsets, read_queue_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record

@@ -15,11 +15,11 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker_core.cluster.answers import read_queue_places
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.engine.transaction.ledger import Ledger, Outcome
 from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
 from broker_core.errors import RecordError, RemoteError
+from broker_core.protocol.admin.answers import read_queue_places
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

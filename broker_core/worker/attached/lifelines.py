@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import read_queue_places, read_queue_units
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.errors import NetworkError, RecordError, RemoteError
+from broker_core.protocol.admin.answers import read_queue_places, read_queue_units
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message import properties as props

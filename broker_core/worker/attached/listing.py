@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.cluster.answers import TopicRow
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol import names
+from broker_core.protocol.admin.answers import TopicRow
 from broker_core.worker.attached.abilities import cluster_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.channel.schema import Catalog

@@ -13,10 +13,10 @@ from typing import Any
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import Body, read_connections, read_subscriptions
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
+from broker_core.protocol.admin.answers import Body, read_connections, read_subscriptions
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand

@@ -19,8 +19,11 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
-from broker_core.client.route import PERMISSION_READ
-from broker_core.cluster.answers import (
+from broker_core.cluster.link import ASKED_AGAIN, ClusterLink, refused_as
+from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.answers import (
     Body,
     BrokerPlace,
     QueueOffsets,
@@ -37,10 +40,7 @@ from broker_core.cluster.answers import (
     read_topics,
     whole_number,
 )
-from broker_core.cluster.link import ASKED_AGAIN, ClusterLink, refused_as
-from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
-from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

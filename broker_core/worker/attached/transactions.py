@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import RemoteError, UsageError
+from broker_core.protocol.admin.answers import whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import parse_object

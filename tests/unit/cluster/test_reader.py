@@ -3,12 +3,12 @@
 import pytest
 
 from broker_core.client.pull_consumer import PullConsumer
-from broker_core.cluster.answers import read_positions
 from broker_core.cluster.model import QueueSlice, ReadLimits, Wanted
 from broker_core.cluster.pulls import RecordPuller
 from broker_core.cluster.queue_client import QueueClient
 from broker_core.cluster.reader import CUT, EXPIRED, QueueReader
 from broker_core.errors import NetworkError, UsageError
+from broker_core.protocol.admin.answers import read_positions
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record

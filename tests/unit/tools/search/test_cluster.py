@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from broker_core.client.admin import AdminClient, TopicOffset
-from broker_core.client.route import QueueData, Route
 from broker_core.errors import NetworkError, OrbitError, RecordError, RemoteError, UsageError
+from broker_core.protocol.admin.routes import QueueData, Route
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import offset_message_id

@@ -3,10 +3,10 @@ from array import array
 
 import pytest
 
-from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
+from broker_core.protocol.admin.answers import BrokerPlace, QueueOffsets, TopicRow
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.transaction_topics import CHECK_GROUP, HALF_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.client.route import MASTER_ID
 from broker_core.errors import CodecError, UsageError
+from broker_core.protocol.admin.routes import MASTER_ID
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.filter.rejection import Wanted, wanted_of_table
 from broker_core.protocol.json_body import JsonBodyError, as_message_queue, parse_object

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.client.route import parse_route
 from broker_core.errors import CodecError
+from broker_core.protocol.admin.routes import parse_route
 from broker_core.protocol.json_body import MessageQueue, emit
 
 STRICT = (

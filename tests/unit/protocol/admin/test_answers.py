@@ -1,7 +1,7 @@
 import pytest
 
-from broker_core.cluster import answers
-from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow
+from broker_core.protocol.admin import answers
+from broker_core.protocol.admin.answers import BrokerPlace, QueueOffsets, TopicRow
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.json_body import JsonBodyError
 
