@@ -37,12 +37,24 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
+from broker_core.protocol.admin.groups import GroupSettings, group_body, read_group_settings
+from broker_core.protocol.admin.offsets import read_consume_stats, read_offset
+from broker_core.protocol.admin.routes import Route, read_route
+from broker_core.protocol.admin.running import (
+    ConsumeOutcome,
+    ConsumeResult,
+    ProcessQueueInfo,
+    RunningInfo,
+    read_consume_result,
+    read_running_info,
+)
+from broker_core.protocol.admin.topics import TopicSettings, read_all_topic_settings, read_topic_settings, topic_fields
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
-from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue
 from broker_core.protocol.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
-from broker_core.protocol.properties_text import parse_properties
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.tools.replay.folder import replays_folder
 from broker_core.tools.search.expression import Kind as FilterKind
@@ -192,6 +204,8 @@ __all__ = [
     "Columns",
     "ConnectionLostError",
     "ConnectionPage",
+    "ConsumeOutcome",
+    "ConsumeResult",
     "ContinueFollow",
     "ContinueSearch",
     "CorruptStoreError",
@@ -215,6 +229,7 @@ __all__ = [
     "ForecastTimers",
     "ForeignStoreError",
     "FoundOffset",
+    "GroupSettings",
     "Hello",
     "HistoryLines",
     "HistorySample",
@@ -243,6 +258,7 @@ __all__ = [
     "Ownership",
     "PendingTimers",
     "PortInUseError",
+    "ProcessQueueInfo",
     "PutAlertRules",
     "Query",
     "ReadAlerts",
@@ -266,6 +282,8 @@ __all__ = [
     "RequestCode",
     "ResponseCode",
     "ResumeTransaction",
+    "Route",
+    "RunningInfo",
     "SearchHits",
     "SearchStarted",
     "SecretError",
@@ -289,6 +307,7 @@ __all__ = [
     "TimerForecast",
     "TimersActed",
     "TopicMeasures",
+    "TopicSettings",
     "TransactionHistory",
     "TransactionPage",
     "TryAlertWebhook",
@@ -301,23 +320,31 @@ __all__ = [
     "WorkerLostError",
     "WorkerMessage",
     "acts",
-    "as_message_queue",
     "counted",
-    "emit",
     "error_from_wire",
     "first_topic_of_retry",
+    "group_body",
     "java_string_hash",
     "marks_of",
     "may_be_stored",
     "parse_field",
     "parse_filter",
-    "parse_object",
-    "parse_properties",
+    "read_all_topic_settings",
+    "read_broker_settings",
+    "read_consume_result",
+    "read_consume_stats",
+    "read_group_settings",
     "read_imports",
+    "read_offset",
+    "read_route",
+    "read_running_info",
+    "read_runtime",
+    "read_topic_settings",
     "refusal",
     "rejection",
     "replays_folder",
     "resent_properties",
     "setting_specs",
     "state_of_topic",
+    "topic_fields",
 ]

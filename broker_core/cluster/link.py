@@ -17,8 +17,8 @@ from broker_core.cluster.own_reads import record_count
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.protocol.admin.answers import BrokerPlace, read_brokers
-from broker_core.protocol.admin.routes import parse_route
+from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers
+from broker_core.protocol.admin.routes import read_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -121,7 +121,7 @@ class ClusterLink(AdminClient):
             if refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
                 return None
             raise
-        return frozenset(data.broker_name for data in parse_route(topic, answer.body).queues)
+        return frozenset(data.broker_name for data in read_route(topic, answer.body).queues)
 
     async def ask(self, broker: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
         """Ask a broker for a person, at once.

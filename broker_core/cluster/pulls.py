@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.queue_client import QueueClient
-from broker_core.errors import CodecError, NetworkError, RemoteError
-from broker_core.protocol.admin.answers import read_queue_places
+from broker_core.errors import NetworkError, RemoteError
+from broker_core.protocol.admin.offsets import read_offset, read_queue_units
 from broker_core.protocol.codes import BUSY_CODES, RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -108,16 +108,13 @@ class RecordPuller:
         """Where the slice's queue begins now; raises as `records`."""
         fields = {"topic": part.topic, "queueId": str(part.queue_id)}
         answer = await self._call(part.address, RequestCode.GET_MIN_OFFSET, fields)
-        offset = answer.ext_fields.get("offset", "")
-        if not offset.isdecimal():
-            raise CodecError(f"{part.address} tells no smallest offset of {part.name}: {answer.ext_fields}")
-        return int(offset)
+        return read_offset(answer.ext_fields)
 
     async def _singly(self, part: QueueSlice, offset: int, count: int) -> tuple[bytes, int]:
         """The consume queue says where the records are, and they are asked for one by one."""
         fields = {"topic": part.topic, "queueId": str(part.queue_id), "index": str(offset), "count": str(count)}
         answer = await self._call(part.address, RequestCode.QUERY_CONSUME_QUEUE, fields)
-        places = read_queue_places(answer.body)[:count]
+        places = [unit.physical_offset for unit in read_queue_units(answer.body)][:count]
         found = await asyncio.gather(*(self._record_at(part.address, place) for place in places))
         return b"".join(found), offset + len(places)
 

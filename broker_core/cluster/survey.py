@@ -19,7 +19,7 @@ from broker_core.cluster.queue_client import QueueClient
 from broker_core.cluster.time_bounds import first_from, time_of_answer
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
-from broker_core.protocol.admin.answers import QueueOffsets, read_queue_offsets
+from broker_core.protocol.admin.offsets import QueueOffsets, read_offset, read_queue_offsets
 from broker_core.protocol.admin.routes import PERMISSION_READ, QueueData, Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.transaction_topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
@@ -118,10 +118,11 @@ class ClusterSurvey:
         try:
             async with self._at_once:
                 call = partial(self._client.call, address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
-                held = read_queue_offsets((await self._patience.ask(address, call)).body)
+                told = read_queue_offsets((await self._patience.ask(address, call)).body)
         except _TOLD as error:
             self._miss(broker, _reason(broker, error))
             return
+        held = {queue.queue_id: offsets for queue, offsets in told.items()}
         readable = data.read_queues if data.permission & PERMISSION_READ else 0
         # Brokers of 4.x leave out queues that may be read but no longer written (remoting specification §2.5.6).
         await asyncio.gather(*(self._unlisted(topic, broker, address, one) for one in range(readable) if one not in held))
@@ -193,10 +194,7 @@ class ClusterSurvey:
     async def _offset(self, part: QueueSlice, code: RequestCode, more: dict[str, str]) -> int:
         fields = {"topic": part.topic, "queueId": str(part.queue_id), **more}
         answer = await self._patience.ask(part.address, partial(self._client.call, part.address, code, fields))
-        try:
-            return int(answer.ext_fields["offset"])
-        except (KeyError, ValueError) as error:
-            raise CodecError(f"{part.address} tells no offset of {part.name}: {answer.ext_fields}") from error
+        return read_offset(answer.ext_fields)
 
     def _miss(self, broker: str, reason: str) -> None:
         self._unknown[Unknown(broker, reason)] = None

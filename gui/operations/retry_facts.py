@@ -8,9 +8,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import BrokerAnswer, JsonBodyError, MessageDetail, OrbitError
+from broker_core.api import BrokerAnswer, JsonBodyError, MessageDetail, OrbitError, read_group_settings
 from gui.operations.queries import LatestQuery
-from monitoring.admin.groups import ask_settings, read_settings
+from monitoring.admin.groups import ask_settings
 from monitoring.dead_letters import RETRIES_DEFAULT, WaitingRetry
 from monitoring.sources.base import ClusterSource
 
@@ -94,7 +94,7 @@ class RetryReader(QObject):
 
     def _answered(self, group: str, attempt: int, answer: BrokerAnswer) -> None:
         try:
-            limit = read_settings(answer.body).retry_times_max
+            limit = read_group_settings(answer.body).retry_times_max
         except JsonBodyError as error:
             self._unknown(attempt, error)
             return

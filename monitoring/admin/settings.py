@@ -12,11 +12,10 @@ from enum import Enum
 from broker_core.api import (
     AskBroker,
     BrokerAnswer,
-    CodecError,
     RequestCode,
     SettingKind,
     SettingSpec,
-    parse_properties,
+    read_broker_settings,
     setting_specs,
 )
 
@@ -103,10 +102,7 @@ def settings_of(answer: BrokerAnswer) -> list[Setting]:
     Raises:
         CodecError: The answer is no text.
     """
-    try:
-        tables = {name: parse_properties(body.decode()) for name, body in (answer.bodies or {"": answer.body}).items()}
-    except UnicodeDecodeError as error:
-        raise CodecError(f"the broker's settings are no text: {error}") from error
+    tables = {name: read_broker_settings(body) for name, body in (answer.bodies or {"": answer.body}).items()}
     specs = setting_specs()
     keys = sorted({key for table in tables.values() for key in table}, key=str.casefold)
     return [_setting(key, {name: table.get(key, "") for name, table in tables.items()}, specs.get(key)) for key in keys]

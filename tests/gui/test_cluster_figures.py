@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from broker_core.api import BrokerAnswer, RequestCode, StoreError, emit
+from broker_core.api import BrokerAnswer, RequestCode, StoreError
+from broker_core.protocol.json_body import emit
 from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.channel.schema import ReadStore
 from gui.views.explanation import explained_at, explained_column

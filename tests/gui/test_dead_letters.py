@@ -23,8 +23,8 @@ from broker_core.api import (
     SendMessage,
     SendReceipt,
     WorkerError,
-    emit,
 )
+from broker_core.protocol.json_body import emit
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of

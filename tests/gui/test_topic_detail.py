@@ -9,7 +9,8 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
-from broker_core.api import BrokerAnswer, RemoteError, RequestCode, emit
+from broker_core.api import BrokerAnswer, RemoteError, RequestCode
+from broker_core.protocol.json_body import emit
 from gui.models.favourites import Favourites
 from gui.models.topic_queues import topic_queue_rows
 from gui.models.topics import groups_by_topic

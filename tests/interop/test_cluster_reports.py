@@ -12,7 +12,7 @@ from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.cluster.queue_client import QueueClient
-from broker_core.protocol.admin.answers import read_positions
+from broker_core.protocol.admin.offsets import read_consumer_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.transaction_topics import CHECK_GROUP
@@ -136,7 +136,7 @@ def test_nobody_s_offsets_move(real):
         await client.start()
         try:
             answer = await client.call(real.address, RequestCode.GET_ALL_CONSUMER_OFFSET, {})
-            return {key: offsets for key, offsets in read_positions(answer.body).items() if key[0] != CHECK_GROUP}
+            return {key: offsets for key, offsets in read_consumer_offsets(answer.body).items() if key[0] != CHECK_GROUP}
         finally:
             await client.close()
 

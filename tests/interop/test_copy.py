@@ -119,7 +119,7 @@ def test_a_copy_is_whole_both_ways_and_the_source_stays(real, ours, tmp_path, ca
 
     async def group():
         async with AdminClient(target) as admin:
-            return (await admin.groups())[f"g-{topic}"]["retryMaxTimes"]
+            return (await admin.groups())[f"g-{topic}"].retry_times_max
 
     assert asyncio.run(group()) == 5
     assert copy(["--resume", str(path)]) == 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from broker_core.api import AskBroker, BrokerAnswer, MessageQueue, RequestCode, emit
+from broker_core.api import AskBroker, BrokerAnswer, MessageQueue, RequestCode
+from broker_core.protocol.json_body import emit
 
 FOUND_OFFSET = 267_000
 """Where every queue stood at any time that is asked for."""

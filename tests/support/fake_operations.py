@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from broker_core.api import BrokerAnswer, ConnectionPage, EventPage, ReadEvents, RequestCode, StorePicture, emit, setting_specs
+from broker_core.api import BrokerAnswer, ConnectionPage, EventPage, ReadEvents, RequestCode, StorePicture, setting_specs
+from broker_core.protocol.json_body import emit
 from broker_core.protocol.properties_text import format_properties
 
 TAKEN_MS = 1_795_227_302_640

@@ -143,7 +143,7 @@ class ClusterParts:
             told |= await self._admin.unlisted_queues_of(address, name, topic, readable[name], listed)
             for queue, held in sorted(told.items()):
                 first, end = max(held.min_offset, offsets.low, 0), min(held.max_offset, max(offsets.high, -1) + 1)
-                is_older = 0 < held.last_update_ms < stored.low
+                is_older = 0 < held.last_store_ms < stored.low
                 if first >= end or is_older or not may_match(name, queue.queue_id):
                     continue
                 part = QueuePart(queue, address, first, end)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from broker_core.cluster.link import V5
-from broker_core.protocol.admin.answers import whole_number
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.codes import version_name
 from broker_core.worker.channel.schema import Ability
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from broker_core.cluster.link import ClusterLink
-from broker_core.errors import CodecError, RecordError
-from broker_core.protocol.admin.answers import whole_number
+from broker_core.errors import RecordError
+from broker_core.protocol.admin.offsets import read_offset
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -169,16 +169,4 @@ def _heads(link: ClusterLink, queue: MessageQueue, body: bytes) -> list[MessageH
 
 async def bound_of(link: ClusterLink, code: RequestCode, queue: MessageQueue) -> int:
     fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
-    return whole_field(await link.ask(queue.broker_name, RemotingCommand(code, fields)), "offset")
-
-
-def whole_field(answer: RemotingCommand, name: str) -> int:
-    """A number among the fields of an answer.
-
-    Raises:
-        CodecError: There is none.
-    """
-    number = whole_number(answer.ext_fields.get(name))
-    if number is None:
-        raise CodecError(f"an answer has no number {name}: {answer.ext_fields}")
-    return number
+    return read_offset((await link.ask(queue.broker_name, RemotingCommand(code, fields))).ext_fields)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from broker_core.clock import wall_clock_ms
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import RecordError, UsageError
-from broker_core.protocol.admin.answers import QueueOffsets, read_queue_offsets
+from broker_core.protocol.admin.offsets import QueueOffsets, read_queue_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
@@ -248,7 +248,7 @@ class ClusterFollows:
 
     async def _held(self, broker: str, topic: str) -> dict[int, QueueOffsets]:
         answer = await self._link.ask_gently(broker, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
-        return read_queue_offsets(answer.body)
+        return {queue.queue_id: held for queue, held in read_queue_offsets(answer.body).items()}
 
     # ---- looking -------------------------------------------------------------------------------------------------------
 

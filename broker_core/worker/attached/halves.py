@@ -19,7 +19,7 @@ from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.engine.transaction.ledger import Ledger, Outcome
 from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
 from broker_core.errors import RecordError, RemoteError
-from broker_core.protocol.admin.answers import read_queue_places
+from broker_core.protocol.admin.offsets import read_queue_units
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -135,7 +135,7 @@ class HalfQueue:
         while offset < stop:
             fields = {"topic": queue.topic, "queueId": str(queue.queue_id), "index": str(offset), "count": str(_BATCH)}
             answer = await self._link.ask(self._broker, RemotingCommand(RequestCode.QUERY_CONSUME_QUEUE, fields))
-            places = read_queue_places(answer.body)[: stop - offset]
+            places = [unit.physical_offset for unit in read_queue_units(answer.body)][: stop - offset]
             if not places:
                 break
             for place in places:

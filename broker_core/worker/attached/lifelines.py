@@ -19,7 +19,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.errors import NetworkError, RecordError, RemoteError
-from broker_core.protocol.admin.answers import read_queue_places, read_queue_units
+from broker_core.protocol.admin.offsets import read_offset, read_queue_units
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message import properties as props
@@ -30,7 +30,6 @@ from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.protocol.transaction_topics import OP_TOPIC
 from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES, split_records
 from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic
-from broker_core.worker.attached.browsing import whole_field
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.channel.schema import Lifeline
@@ -217,15 +216,15 @@ class ClusterRecords:
         if not self._may_ask():
             return []
         try:
-            units = read_queue_units(self._entries(broker, topic, own_id, offset, max_count))
+            units = self._units(broker, topic, own_id, offset, max_count)
         except PART_ERRORS as error:
             self._lost.failed(broker, error)
             return []
         return [unit._replace(physical_offset=self._link.numbers.shown_place(broker, unit.physical_offset)) for unit in units]
 
-    def _entries(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> bytes:
+    def _units(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> list[QueueUnit]:
         fields = {"topic": topic, "queueId": str(queue_id), "index": str(offset), "count": str(count)}
-        return bytes(self._wait(self._link.ask_gently(broker, RequestCode.QUERY_CONSUME_QUEUE, fields)).body)
+        return read_queue_units(self._wait(self._link.ask_gently(broker, RequestCode.QUERY_CONSUME_QUEUE, fields)).body)
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
         return self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, topic, queue_id, timestamp=str(timestamp_ms))
@@ -237,7 +236,7 @@ class ClusterRecords:
         broker, own_id = self._link.numbers.queue_of(queue_id)
         fields = {"topic": topic, "queueId": str(own_id), **more}
         try:
-            return whole_field(self._wait(self._link.ask_gently(broker, code, fields)), "offset")
+            return read_offset(self._wait(self._link.ask_gently(broker, code, fields)).ext_fields)
         except PART_ERRORS as error:
             self._lost.failed(broker, error)
             return 0
@@ -266,11 +265,11 @@ class ClusterRecords:
     def _singly(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
         """Records of the op queue of 4.x, which is in no table and is not given to pulls (Source: spec broker §0.3)."""
         records: list[memoryview] = []
-        places = read_queue_places(self._entries(broker, topic, queue_id, offset, count))[:count]
+        places = self._units(broker, topic, queue_id, offset, count)[:count]
         for number, place in enumerate(places):
             if not self._may_ask():
                 return records, offset + number
-            record = self._viewed(broker, place)
+            record = self._viewed(broker, place.physical_offset)
             records += [record] if record is not None else []
         return records, offset + len(places)
 

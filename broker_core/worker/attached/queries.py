@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
@@ -16,7 +15,9 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
-from broker_core.protocol.admin.answers import Body, read_connections, read_subscriptions
+from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
+from broker_core.protocol.admin.offsets import read_offset
+from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
@@ -25,7 +26,7 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
 from broker_core.worker.attached.abilities import OUTSIDE
 from broker_core.worker.attached.asking import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
+from broker_core.worker.attached.browsing import browse_newest, browse_one
 from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
@@ -215,7 +216,7 @@ class ClusterQueries:
         broker, queue_id = self._link.numbers.queue_of(shown)
         fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
         answer = await self._link.ask(broker, RemotingCommand(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields))
-        return FoundOffset(whole_field(answer, "offset"))
+        return FoundOffset(read_offset(answer.ext_fields))
 
     async def _detail_by_id(self, message_id: str) -> MessageDetail:
         host, offset = parse_offset_message_id(message_id)
@@ -268,26 +269,26 @@ class ClusterQueries:
     # ---- groups ----
 
     async def _list_members(self, group: str) -> Members:
-        rows: dict[str, tuple[dict[str, Any], dict[str, Wanted]]] = {}
+        rows: dict[str, tuple[GroupMember, dict[str, Wanted]]] = {}
         lost = LostParts(self._figures)
 
         async def ask(broker: str) -> None:
             body = await self._members_body(broker, group)
-            subscriptions, connections = read_subscriptions(body), read_connections(body)
+            subscriptions = read_subscriptions(body)
             # Each member is connected to every broker.
-            rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in connections})
+            rows.update({member.client_id: (member, subscriptions) for member in read_members(body)})
 
         await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
         members = [rows[client] for client in sorted(rows)]
         return Members(
             client_id=sorted(rows),
-            address=[str(item.get("clientAddr", "")) for item, _subscriptions in members],
-            language=[str(item.get("language", "")) for item, _subscriptions in members],
-            version=[_version(item.get("version")) for item, _subscriptions in members],
+            address=[member.address for member, _subscriptions in members],
+            language=[member.language for member, _subscriptions in members],
+            version=["" if member.version is None else version_name(member.version) for member, _subscriptions in members],
             # Brokers tell nobody when a heartbeat came.
             last_heartbeat_ms=[-1 for _member in members],
-            subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _item, wanted in members],
-            expression_types=[{topic: one.kind for topic, one in wanted.items()} for _item, wanted in members],
+            subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
+            expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
             notice=lost.notice(),
         )
 
@@ -300,7 +301,3 @@ class ClusterQueries:
             if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
                 raise
             return b"{}"
-
-
-def _version(ordinal: object) -> str:
-    return version_name(ordinal) if isinstance(ordinal, int) else ""

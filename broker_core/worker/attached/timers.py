@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from broker_core.engine.schedule.timer.layout import WHEEL_TOPIC
-from broker_core.protocol.admin.answers import whole_number
+from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.channel.schema import Ability
 

@@ -10,7 +10,7 @@ from broker_core.cluster.link import ClusterLink
 from broker_core.engine.schedule.delay_console import DelayedHead, DelayedPage, delayed_head
 from broker_core.engine.store.dispatch import SCHEDULE_TOPIC
 from broker_core.errors import RecordError, UsageError
-from broker_core.protocol.admin.answers import QueueOffsets
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record

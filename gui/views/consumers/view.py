@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import Members, OrbitError
+from broker_core.api import GroupSettings, Members, OrbitError
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
     GroupRow,
@@ -68,7 +68,6 @@ from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import Finding, findings
-from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

@@ -8,7 +8,7 @@ from broker_core.cluster.pulls import RecordPuller
 from broker_core.cluster.queue_client import QueueClient
 from broker_core.cluster.reader import CUT, EXPIRED, QueueReader
 from broker_core.errors import NetworkError, UsageError
-from broker_core.protocol.admin.answers import read_positions
+from broker_core.protocol.admin.offsets import read_consumer_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
@@ -140,6 +140,6 @@ async def _positions(broker):
     await client.start()
     try:
         answer = await client.call(broker.broker.broker_address, RequestCode.GET_ALL_CONSUMER_OFFSET, {})
-        return read_positions(answer.body)
+        return read_consumer_offsets(answer.body)
     finally:
         await client.close()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from broker_core.cluster.numbering import BrokerNumbers
-from broker_core.protocol.admin.answers import QueueOffsets
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.transaction_topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
 from monitoring.alert_rules import DEFAULT_RULES, AlertRule

@@ -78,7 +78,7 @@ def test_settings_of_what_exists_stay_unless_asked(tmp_path):
 
         async def settings():
             topic = (await pair.admins[1].topic_configs(address))["orders"]
-            return topic["writeQueueNums"], (await pair.admins[1].groups())["billing"]["retryMaxTimes"]
+            return topic["writeQueueNums"], (await pair.admins[1].groups())["billing"].retry_times_max
 
         plan = await pair.plan(pair.order("orders", groups=("billing",)))
         assert plan.topics[0].differences == ("queues to read: 2, not 4", "queues to write: 2, not 4")
