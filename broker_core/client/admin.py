@@ -5,7 +5,7 @@ Each call goes to a name server or to the brokers that its topic is on, and merg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from broker_core.client.group_admin import GroupAdmin
 from broker_core.client.instance import ClientInstance, ClientSecurity
@@ -93,23 +93,6 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         """What each queue of a topic on one broker holds."""
         return read_queue_offsets(await self._body(address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic}))
 
-    async def unlisted_queues_of(
-        self, address: str, broker: str, topic: str, read_queues: int, listed: Collection[int]
-    ) -> dict[MessageQueue, QueueOffsets]:
-        """What those queues of a topic on one broker hold that may be read but are not ``listed`` by `topic_stats_of`.
-
-        Brokers of 4.x leave out queues that may no longer be written. When they were written last is not known (0).
-
-        Source: remoting specification §2.5.6.
-        """
-        found = {}
-        for queue_id in range(read_queues):
-            if queue_id not in listed:
-                queue = MessageQueue(topic, broker, queue_id)
-                end = await self._offset_of(address, RequestCode.GET_MAX_OFFSET, queue)
-                found[queue] = QueueOffsets(await self.min_offset_of(address, queue), end, 0)
-        return found
-
     async def consume_stats(self, group: str, topic: str) -> dict[MessageQueue, ConsumeOffset]:
         """How far a group is in each queue of a topic."""
         found: dict[MessageQueue, ConsumeOffset] = {}
@@ -138,6 +121,10 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
     async def min_offset_of(self, address: str, queue: MessageQueue) -> int:
         """As `min_offset`, asked of the broker at an address."""
         return await self._offset_of(address, RequestCode.GET_MIN_OFFSET, queue)
+
+    async def max_offset_of(self, address: str, queue: MessageQueue) -> int:
+        """As `max_offset`, asked of the broker at an address."""
+        return await self._offset_of(address, RequestCode.GET_MAX_OFFSET, queue)
 
     async def consumer_offset(self, group: str, queue: MessageQueue) -> int | None:
         """The offset of a group in a queue, None when it has none."""

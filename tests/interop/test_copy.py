@@ -11,13 +11,13 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage
 from broker_core.client.producer import Producer
+from broker_core.cluster.records import split_records
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from broker_core.tools.commands.copy import main as copy
-from broker_core.tools.search.cluster import split_records
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers

@@ -39,9 +39,9 @@ _FIELDS = {
     _ORDERLY: "orderly",
     "retryQueueNums": "retry_queues",
     "retryMaxTimes": "retry_times_max",
-    "notifyConsumerIdsChangedEnable": "notify_members",
     "brokerId": "broker_id",
     "whichBrokerWhenConsumeSlowly": "broker_id_when_slow",
+    "notifyConsumerIdsChangedEnable": "notify_members",
 }
 GROUP_KEYS = tuple(_FIELDS)
 """RocketMQ's keys of the settings that are known."""

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.records import split_records
 from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.errors import NetworkError, RecordError, RemoteError
 from broker_core.protocol.admin.offsets import read_offset, read_queue_units
@@ -28,7 +29,7 @@ from broker_core.protocol.message.record import HEADS, decode_record, read_head
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
 from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.protocol.transaction_topics import OP_TOPIC
-from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES, split_records
+from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES
 from broker_core.tools.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts

@@ -13,10 +13,11 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.time_bounds import first_stored_from
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
-from broker_core.protocol.admin.offsets import read_offset
 from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.filter.rejection import Wanted
@@ -26,7 +27,7 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
 from broker_core.worker.attached.abilities import OUTSIDE
 from broker_core.worker.attached.asking import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one
+from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
@@ -214,9 +215,8 @@ class ClusterQueries:
 
     async def _find_offset(self, topic: str, shown: int, timestamp_ms: int) -> FoundOffset:
         broker, queue_id = self._link.numbers.queue_of(shown)
-        fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
-        answer = await self._link.ask(broker, RemotingCommand(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields))
-        return FoundOffset(read_offset(answer.ext_fields))
+        part = await whole_queue(self._link, MessageQueue(topic, broker, queue_id))
+        return FoundOffset(await first_stored_from(Puller(self._link), part, timestamp_ms))
 
     async def _detail_by_id(self, message_id: str) -> MessageDetail:
         host, offset = parse_offset_message_id(message_id)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
 from broker_core.client.admin import AdminClient
+from broker_core.cluster.records import split_records
 from broker_core.errors import NetworkError, OrbitError, RecordError, RemoteError, UsageError
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.routes import QueueData, Route
@@ -17,7 +18,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
-from broker_core.tools.search.cluster import ClusterSearch, split_records
+from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.gaps import Gaps
 from broker_core.tools.search.language import parse_filter
 
@@ -68,16 +69,14 @@ class FakeAdmin:
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
         return {MessageQueue(topic, name, queue): QueueOffsets(0, 10, self.newest_ms) for queue in (0, 1)}
 
-    async def unlisted_queues_of(
-        self, _address: str, broker: str, topic: str, read_queues: int, listed: Collection[int]
-    ) -> dict[MessageQueue, QueueOffsets]:
-        return {MessageQueue(topic, broker, one): QueueOffsets(0, 10, 0) for one in range(read_queues) if one not in listed}
-
     async def offset_by_time_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
         return self.guess
 
     async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
         return self.low
+
+    async def max_offset_of(self, _address: str, _queue: MessageQueue) -> int:
+        return 10
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
         self._reach(address)
