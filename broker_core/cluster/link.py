@@ -174,13 +174,6 @@ class ClusterLink(AdminClient):
             self.own_reads[queue.broker_name] += record_count(body)
         return body, following
 
-    async def pull_batch_gently(self, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
-        """Records of a queue from an offset on, and where to go on, when its budget allows it. Raises as `ask`."""
-        address = self.address_of(queue.broker_name)
-        body, following = await self.gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, count))
-        self.budget_of(queue.broker_name).spend_bytes(len(body))
-        return body, following
-
     async def find_gently(self, broker: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
         """What a broker's index finds, as `records_by_key`, when its budget allows it. Raises as `ask`."""
         address = self.address_of(broker)
@@ -191,7 +184,9 @@ class ClusterLink(AdminClient):
 
     async def pull_gently(self, queue: MessageQueue, offset: int) -> bytes:
         """The record at an offset of a queue, for its figures; empty where there is none. Raises as `ask`."""
-        body, _following = await self.pull_batch_gently(queue, offset, 1)
+        address = self.address_of(queue.broker_name)
+        body, _following = await self.gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, 1))
+        self.budget_of(queue.broker_name).spend_bytes(len(body))
         return body
 
     async def gently(self, broker: str, ask: Callable[[], Awaitable[_T]]) -> _T:

@@ -38,6 +38,12 @@ def read_members(body: Body) -> list[GroupMember]:
         return [_member(row) for row in value.get("connectionSet") or []]
 
 
+def read_member_ids(body: Body) -> list[str]:
+    """Client ids of the members of a group, from GET_CONSUMER_LIST_BY_GROUP; raises `JsonBodyError`."""
+    with reading("the members of a group", body) as value:
+        return [str(client_id) for client_id in value.get("consumerIdList") or ()]
+
+
 def read_producers(body: Body) -> dict[str, list[GroupMember]]:
     """Producer group → its members, from GET_ALL_PRODUCER_INFO; raises `JsonBodyError`."""
     with reading("the producers of a broker", body) as value:

@@ -1,6 +1,12 @@
 import pytest
 
-from broker_core.protocol.admin.connections import GroupMember, read_members, read_producers, read_subscriptions
+from broker_core.protocol.admin.connections import (
+    GroupMember,
+    read_member_ids,
+    read_members,
+    read_producers,
+    read_subscriptions,
+)
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.json_body import JsonBodyError
 
@@ -19,6 +25,11 @@ def test_a_member_of_which_little_is_told_is_a_member():
     assert read_members(b"{}") == []
 
 
+def test_ids_of_members_are_read():
+    assert read_member_ids(b'{"consumerIdList":["c2","c1"]}') == ["c2", "c1"]
+    assert read_member_ids(b"") == []
+
+
 def test_producers_are_read_with_their_heartbeats():
     body = b'{"data":{"g":[{"clientId":"c","remoteIP":"/h:1","language":"GO","version":1,"lastUpdateTimestamp":5}],"e":null}}'
     assert read_producers(body) == {"g": [GroupMember("c", "h:1", "GO", 1, 5)], "e": []}
@@ -29,6 +40,7 @@ def test_producers_are_read_with_their_heartbeats():
     [
         (read_members, b'{"connectionSet":[1]}'),
         (read_members, b'{"connectionSet":5}'),
+        (read_member_ids, b'{"consumerIdList":5}'),
         (read_producers, b'{"data":[1]}'),
         (read_producers, b'{"data":{"g":[1]}}'),
         (read_subscriptions, b'{"subscriptionTable":[1]}'),
