@@ -14,10 +14,10 @@ from dataclasses import replace
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.route import PERMISSION_READ
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

@@ -7,21 +7,6 @@ Source: docs/spec/remoting.md §2.5.3, ``msgGetTotalTodayNow``.
 
 from __future__ import annotations
 
-import struct
-
-_SIZE = struct.Struct(">i")
-
-
-def record_count(body: bytes) -> int:
-    """Records in the answer to a pull."""
-    count = position = 0
-    while position + _SIZE.size <= len(body):
-        (size,) = _SIZE.unpack_from(body, position)
-        if size <= 0:
-            break
-        position, count = position + size, count + 1
-    return count
-
 
 class OwnReads:
     """The count of one broker since it started, without what was pulled by this process."""

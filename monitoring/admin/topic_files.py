@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from broker_core.api import UsageError
-from monitoring.admin.topics import QUEUES_MAX, TopicSettings
+from broker_core.api import TopicSettings, UsageError
+from monitoring.admin.topics import QUEUES_MAX
 
 TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024

@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import WorkerError, emit
+from broker_core.api import RunningInfo, WorkerError, read_running_info
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import ListMembers, Members
 from gui.models.consumers import (
     GroupHealth,
@@ -33,7 +34,6 @@ from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN
-from monitoring.admin.clients import RunningInfo, read_running_info
 from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD

@@ -13,9 +13,6 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
-from broker_core.cluster.answers import read_positions
-from broker_core.cluster.queue_client import QueueClient
-from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import CHECK_GROUP
 from spark_reports.datasource.cluster_source import ClusterReader
@@ -134,13 +131,9 @@ def test_what_waits_and_what_was_decided_is_read_where_it_lies(real):
 
 def test_nobody_s_offsets_move(real):
     async def positions():
-        client = QueueClient(real.name_server)
-        await client.start()
-        try:
-            answer = await client.call(real.address, RequestCode.GET_ALL_CONSUMER_OFFSET, {})
-            return {key: offsets for key, offsets in read_positions(answer.body).items() if key[0] != CHECK_GROUP}
-        finally:
-            await client.close()
+        async with AdminClient(real.name_server) as admin:
+            stored = await admin.offsets_of_groups(real.address)
+            return {key: offsets for key, offsets in stored.items() if key[0] != CHECK_GROUP}
 
     async def commit():
         async with AdminClient(real.name_server) as admin:

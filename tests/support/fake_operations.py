@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from broker_core.api import RequestCode, emit, setting_specs
+from broker_core.api import RequestCode, setting_specs
+from broker_core.protocol.json_body import emit
 from broker_core.protocol.properties_text import format_properties
 from broker_core.worker.questions.administration import BrokerAnswer, ConnectionPage, StorePicture
 from broker_core.worker.questions.history import EventPage, ReadEvents

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import V5
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.worker.questions.abilities import Ability

@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from broker_core.cluster.answers import QueueOffsets
 from broker_core.engine.schedule.delay_console import LevelFigures
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.delay_levels import DelayLevels
 
 _UNKNOWN = -1

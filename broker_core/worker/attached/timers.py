@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from broker_core.cluster.answers import whole_number
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import SYSTEM_PREFIX, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.questions.abilities import Ability

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from broker_core.cluster.answers import whole_number
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.attached.broker_figures import BrokerFigures
 

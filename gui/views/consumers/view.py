@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import OrbitError
+from broker_core.api import GroupSettings, OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
@@ -67,7 +67,6 @@ from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import Finding, findings
-from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

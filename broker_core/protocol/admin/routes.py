@@ -1,8 +1,9 @@
-"""Routes: which broker serves which queues of a topic. Values only; who asks for them is `ClientInstance`."""
+"""Routes: which broker serves which queues of a topic, from GET_ROUTEINFO_BY_TOPIC. Values only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, parse_object
@@ -31,12 +32,14 @@ class Route:
         queues: One entry per broker that has the topic, by broker name.
         brokers: Broker name → broker id → address.
         order: Broker name and count of queues in the order to use, for topics with a fixed order; else empty.
+        clusters: Broker name → name of its cluster.
     """
 
     topic: str
     queues: tuple[QueueData, ...]
     brokers: dict[str, dict[int, str]]
     order: tuple[tuple[str, int], ...] = ()
+    clusters: Mapping[str, str] = field(default_factory=dict)
 
     def publish_queues(self) -> list[MessageQueue]:
         """Queues to send to, in the order clients use them (Source: docs/spec/broker.md §2.2)."""
@@ -78,7 +81,7 @@ class Route:
         return replace(self, topic=topic, queues=queues, order=())
 
 
-def parse_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
+def read_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
     """Read TopicRouteData (Source: docs/spec/remoting.md §4.4).
 
     Raises:
@@ -94,10 +97,11 @@ def parse_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
             str(item["brokerName"]): {int(key): str(address) for key, address in (item.get("brokerAddrs") or {}).items()}
             for item in value.get("brokerDatas") or ()
         }
+        clusters = {str(item["brokerName"]): str(item.get("cluster") or "") for item in value.get("brokerDatas") or ()}
         order = _parse_order(value.get("orderTopicConf"))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JsonBodyError(f"the route of topic {topic} cannot be read: {bytes(body[:200])!r}") from error
-    return Route(topic, tuple(queues), brokers, order)
+    return Route(topic, tuple(queues), brokers, order, clusters)
 
 
 def _queue_data(item: dict[str, Any]) -> QueueData:
