@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.models.hops import Hop
+from gui.operations.owner_end import call_at_end
 
 EXIT_CODES_OF_A_RESULT = (0, 1)
 HOPS_MAX = 500
@@ -37,7 +38,7 @@ class ConnectionProbe(QObject):
         self.hops: list[Hop] = []
         self.fault = ""
         """Why it could not begin or go on; empty where the hops say all."""
-        parent.destroyed.connect(self.cancel)
+        call_at_end(parent, self.cancel)
 
     @property
     def is_running(self) -> bool:
