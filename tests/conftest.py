@@ -9,12 +9,19 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import foreign_tools
+
 # No test fails by the clock: a slow machine is no fault of the code.
 settings.register_profile("orbit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("orbit")
 
 # Secrets of tests do not go into the key store of whoever runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    foreign_tools.note_running(item)
 
 
 @pytest.fixture(autouse=True)

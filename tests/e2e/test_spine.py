@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
-
 from broker_core.api import MessagePage
 from gui.bridge.spark_child import SparkState
 from gui.models.reports import RunState
@@ -17,6 +15,7 @@ from monitoring.sources.base import SourceStatus
 from tests.e2e.conftest import App
 from tests.support.cpp_client import body
 
+pytestmark = pytest.mark.clients
 COUNT = 1_000
 TOPIC = "e2e-orders"
 GROUP = "e2e-billing"

@@ -25,7 +25,7 @@ from spark_reports.datasource.source import OUTSIDE_RANGE, read_ranges
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 BROKER = "broker-a"
 QUEUES, MESSAGES_A_QUEUE = 3, 200

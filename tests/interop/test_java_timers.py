@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -15,9 +14,10 @@ from broker_core.config import StoreConfig
 from broker_core.message.record import decode_record
 from broker_core.store.message_store import MessageStore
 from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.foreign_tools import need
 from tests.support.shared import shared_dir
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 VERSION = "5.3.3"
 TOPIC = "java-timers"
@@ -30,8 +30,7 @@ class Peer:
 
     def __init__(self, folder: Path) -> None:
         self.program = shared_dir() / "peer" / "peer"
-        if not self.program.exists() or shutil.which("java") is None or shutil.which("mvn") is None:
-            pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
+        need("java", "mvn")
         self.folder = folder
         port = random.randrange(21_000, 31_000)
         self.name_server = f"127.0.0.1:{port}"

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import random
-import shutil
 import socket
 import struct
 import subprocess
@@ -16,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import NetworkError, RemoteError
 from broker_core.remoting.client import ConnectionPool
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
+from tests.support.foreign_tools import need
 from tests.support.remoting_peer import eventually_answers
 from tests.support.shared import shared_dir
 
@@ -53,8 +52,7 @@ class RealBroker:
 
     def __post_init__(self) -> None:
         self._program = shared_dir() / "peer" / "peer"
-        if not self._program.exists() or not shutil.which("java") or not shutil.which("mvn"):
-            pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
+        need("java", "mvn")
         name_server, broker = free_port(), free_port()
         self._environment = {
             **os.environ,

@@ -1,7 +1,4 @@
-"""Programs with third-party clients: their tool chains, and how each gets its client.
-
-A machine without a tool chain skips the tests; where it is there, whatever goes wrong fails them.
-"""
+"""Programs with third-party clients: their tool chains, and how each gets its client."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pytest
+from tests.support.foreign_tools import need
 
 SUPPORT = Path(__file__).resolve().parent
 
@@ -24,13 +21,6 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>VERSION</version></dependency>
 <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>VERSION</version></dependency>
 </dependencies></project>"""
-
-
-def need(*programs: str) -> None:
-    """Skip the test where a program is not installed."""
-    for program in programs:
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
 
 
 def run(
