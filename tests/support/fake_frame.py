@@ -16,8 +16,9 @@ from gui.operations.tasks import TaskList
 from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager
 from tests.support.fake_child import FakeChild
+from tests.support.fake_history import shop_history
 from tests.support.fake_pages import FAKE_PAGES, RecordingPage
-from tests.support.fake_source import FakeSource, fake_history, fake_state
+from tests.support.fake_source import FakeSource
 
 
 class Frame:
@@ -69,7 +70,7 @@ class Frame:
 
     def backend(self, source: FakeSource) -> Backend:
         """What the window is attached to."""
-        return Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, self._restart)
+        return Backend(source, shop_history(60), self.demo, self.reports, self._restart)
 
     def ids(self) -> list[str]:
         """Pages in the order of their tabs."""
