@@ -9,7 +9,9 @@ from dataclasses import replace
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from gui.models.hops import ConnectionHop
-from gui.processes.child_process import ChildEnd, ChildProcess
+from gui.operations.owner_end import call_at_end
+from gui.processes.child_process import ChildEnd
+from gui.processes.child_process import ChildProcess
 
 EXIT_CODES_OF_A_RESULT = (0, 1)
 HOPS_MAX = 500
@@ -37,7 +39,7 @@ class ConnectionProbe(QObject):
         self.hops: list[ConnectionHop] = []
         self.fault = ""
         """Why it could not begin or go on; empty where the hops say all."""
-        parent.destroyed.connect(self.cancel)
+        call_at_end(parent, self.cancel)
 
     @property
     def is_running(self) -> bool:

@@ -18,8 +18,9 @@ from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
 from monitoring.payload import judging
 from monitoring.series import History
+from tests.support.fake_history import shop_history
 from tests.support.fake_page_context import FakeWindow, fake_context
-from tests.support.fake_source import FakeSource, fake_history, fake_state
+from tests.support.fake_source import FakeSource
 from tests.support.languages import shown_in
 from tests.support.window_fixtures import garbage_turns, patient_bot  # noqa: F401  fixtures
 
@@ -47,7 +48,7 @@ def theme(qapp: QApplication) -> Iterator[ThemeManager]:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    return fake_history(fake_state())
+    return shop_history()
 
 
 @pytest.fixture

@@ -51,6 +51,19 @@ def test_a_question_ends_with_its_owner(qapp):
     assert pending.was_cancelled
 
 
+def test_an_owner_is_freed_as_garbage_after_its_open_question(qtbot):
+    owner = QObject()
+    query: LatestQuery[int] = LatestQuery(owner)
+    gone: list[bool] = []
+    owner.destroyed.connect(lambda: gone.append(True))
+    # The question refers to the owner by its callbacks alone, so that the collector clears it first.
+    query.ask(FakePending(1, held=True), partial(print, owner), pytest.fail)
+    del owner, query
+    with qtbot.captureExceptions() as raised:
+        gc.collect()
+    assert (gone, raised) == ([True], [])
+
+
 def test_a_background_call_runs_elsewhere_and_answers_here(qtbot):
     call = BackgroundCall()
     here, ran_on, answered_on = threading.get_ident(), [], []

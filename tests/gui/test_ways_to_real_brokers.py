@@ -30,7 +30,7 @@ from tests.support.real_traffic import fill
 from tests.support.watched_pages import Place, WatchedPages, WatchedScene
 from tests.support.ways import FAR, PASSWORD, USER, SshKeys, know_host, socks_proxy, ssh_keys, ssh_server
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 SENT = 40
 MESSAGES = Place("messages", {"topic": "T"})

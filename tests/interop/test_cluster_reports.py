@@ -24,7 +24,7 @@ from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 BROKER = "broker-a"
 QUEUES, MESSAGES_A_QUEUE = 3, 200

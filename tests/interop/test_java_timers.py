@@ -15,9 +15,9 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.real_broker import PEER
-from tests.support.toolchains import need
+from tests.support.foreign_tools import need
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 VERSION = "5.3.3"
 TOPIC = "java-timers"

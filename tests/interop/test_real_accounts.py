@@ -23,7 +23,7 @@ from tests.support.real_accounts import ACCOUNTS, ACCOUNTS_OF_4, SUPER, keep_acc
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 SHOP = Credentials("shopkeeper", "shop-secret")
 MINE = "shop-orders"

@@ -42,7 +42,7 @@ from tests.support.real_traffic import QUEUES, fill, numbers_of
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.streamed_topic import StreamedTopic
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BROKER = "broker-a"
 MESSAGES = 4_000

@@ -18,7 +18,7 @@ from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import fill
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 MESSAGES, RATE = 4_000, 200
 BODY = b"x" * 300

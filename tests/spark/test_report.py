@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import psutil
 import pyarrow.parquet
 import pytest
 
+from tests.support.foreign_tools import browser
 from tests.support.golden import golden_store
 from tests.support.process_family import END_SECONDS, left_running
 from tests.support.store_writer import StoreWriter
@@ -20,7 +20,6 @@ from tests.support.store_writer import StoreWriter
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def start(store, out, *words, **options):
@@ -86,11 +85,11 @@ def test_progress_ends_with_the_result(finished):
     assert (lines[-1]["html"], lines[-1]["state"]) == (str(out / "report.html"), "partial")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to open the page")
+@pytest.mark.clients
 def test_the_page_draws_its_charts_in_a_browser(finished, tmp_path):
     _, _, out, _ = finished
     command = [
-        CHROMIUM,
+        browser(),
         "--headless",
         "--no-sandbox",
         "--disable-gpu",

@@ -30,12 +30,12 @@ from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, e
 from tests.spark.golden_totals import EXPECTED, Told
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known
+from tests.support.foreign_tools import browser
 from tests.support.golden import GOLDEN_NAMES, golden_store
 from tests.support.known_history import write_known_history
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 RETRIES = 1 * known.FAILED_ONCE + 2 * known.FAILED_TWICE + 3 * known.DEAD
 DEAD = known.DEAD + known.DEAD_AT_ONCE
 CHAINS = known.FAILED_ONCE + known.FAILED_TWICE + DEAD
@@ -322,7 +322,7 @@ ON_MESSAGES = [spec.name for spec in catalog.reports() if not spec.needs_samples
 ON_DEMAND = [pytest.param(name, marks=() if name == "calendar" else pytest.mark.slow) for name in ALL]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to open the page")
+@pytest.mark.clients
 @pytest.mark.parametrize("name", ON_DEMAND)
 def test_a_browser_draws_the_page_without_a_complaint(spark, store, keys_file, tmp_path, name):
     result = run(spark, store.root, name, **parameters_of(name, keys_file))
@@ -334,7 +334,7 @@ def test_a_browser_draws_the_page_without_a_complaint(spark, store, keys_file, t
     write_workbook(result.tables, tmp_path)
     page = tmp_path / "report.html"
     page.write_text(render_page(result, facts, "What?"), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}"]
+    command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}"]
     command += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
     assert shown.stdout.count('class="main-svg"') >= len(result.charts)

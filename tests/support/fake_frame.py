@@ -17,8 +17,9 @@ from gui.theme.manager import ThemeManager
 from gui.words.language import LanguageSwitch
 from gui.words.text import TimeZoneChoice
 from tests.support.fake_child import FakeChild
+from tests.support.fake_history import shop_history
 from tests.support.fake_pages import FAKE_PAGES, RecordingPage
-from tests.support.fake_source import FakeSource, fake_history, fake_state
+from tests.support.fake_source import FakeSource
 
 
 class Frame:
@@ -73,7 +74,7 @@ class Frame:
 
     def backend(self, source: FakeSource) -> Backend:
         """What the window is attached to."""
-        return Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, self._restart)
+        return Backend(source, shop_history(60), self.demo, self.reports, self._restart)
 
     def ids(self) -> list[str]:
         """Pages in the order of their tabs."""
