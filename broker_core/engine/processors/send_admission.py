@@ -26,9 +26,9 @@ from broker_core.protocol.message.sys_flag import HOST_V6_MASK, INNER_BATCH, NEE
 _NOT_STORED = re.compile(rf"(?:^|\x02)(?:{props.WAIT}|{props.CLUSTER})\x01[^\x02]*")
 _OWN_BITS = HOST_V6_MASK | NEED_UNWRAP | INNER_BATCH
 """sysFlag bits that only a broker may set."""
-_REWRITE_MARKS = ("DELAY", "TRAN_MSG", "TIMER_DELIVER", "KTX")
-"""Properties without any of these in them need no look at their names: the message is stored as it is."""
 _NO_WAIT = f"{props.WAIT}\x01false"
+_new_tuple = tuple.__new__
+"""Makes a named tuple without a call into Python."""
 
 
 class Target(NamedTuple):
@@ -98,9 +98,10 @@ class SendAdmission:
         properties = self._stored_properties(text)
         sys_flag = header.sys_flag & ~_OWN_BITS
         wait = _NO_WAIT not in text
-        if sys_flag & TRANSACTION_MASK or any(map(text.__contains__, _REWRITE_MARKS)):
+        # Properties without any of these need no look at their names: the message is stored as it is.
+        if sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text or "KTX" in text:
             return self._rewritten(header, Target(name, queue_id, properties, sys_flag, wait, queue_id))
-        return Target(name, queue_id, properties, sys_flag, wait, queue_id)
+        return _new_tuple(Target, (name, queue_id, properties, sys_flag, wait, queue_id))
 
     def _rewritten(self, header: SendHeader, target: Target) -> Target:
         draft = Draft(

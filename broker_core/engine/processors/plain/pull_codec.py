@@ -36,6 +36,9 @@ _SEEN_MAX = 1024
 
 _Key = tuple[Any, ...]
 
+_new_tuple = tuple.__new__
+"""Makes a named tuple without a call into Python."""
+
 
 class PullCodec:
     """Reads plain pulls. For the loop's thread.
@@ -92,10 +95,10 @@ class PullCodec:
             if lane is None:
                 return None
         opaque = source[position + OPAQUE_POSITION : position + OPAQUE_POSITION + OPAQUE_BYTES]
-        return PlainPull(
-            lane.terms, lane.is_lite, int(offset), int(commit), opaque, lane.grant, binary_found, SerializeType.ROCKETMQ,
-            version, LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER),
-        )  # fmt: skip
+        known = LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
+        numbers = int(offset), int(commit), opaque
+        pull = (lane.terms, lane.is_lite, *numbers, lane.grant, binary_found, SerializeType.ROCKETMQ, version, known)
+        return _new_tuple(PlainPull, pull)
 
     def _read_json(self, source: bytes, position: int, total: int) -> PlainPull | None:
         first, end = position + _PREFIX.size, position + 4 + total
@@ -124,10 +127,9 @@ class PullCodec:
             lane = self._json_lanes[key] = lane_of_json(key, [number for _, _, number in cuts], self._terms)
             if lane is None:
                 return None
-        return PlainPull(
-            lane.terms, lane.is_lite, int(offset), int(commit), opaque, lane.grant, json_found, SerializeType.JSON,
-            lane.version, lane.language,
-        )  # fmt: skip
+        numbers = int(offset), int(commit), opaque
+        pull = (lane.terms, lane.is_lite, *numbers, lane.grant, json_found, SerializeType.JSON, lane.version, lane.language)
+        return _new_tuple(PlainPull, pull)
 
     def _is_to_be_learnt(self, lanes: dict[_Key, PullLane | None], key: _Key, size: int) -> bool:
         if key in lanes or size > learnt.ALIKE_BYTES_MAX:

@@ -51,6 +51,11 @@ _JSON_REST = re.compile(
 """From the time on: time, properties, what is behind them, opaque, the rest. A quote within a text has a backslash before it,
 and properties with another backslash are decoded the general way. No part is tried twice: the time is that of one look."""
 
+_new_tuple = tuple.__new__
+"""Makes a named tuple without a call into Python."""
+_new_header = SendHeader.__new__
+"""Ten values set one by one take half the time of a call with ten arguments."""
+
 _AnyLane = TypeVar("_AnyLane", BinaryLane, JsonLane)
 
 
@@ -110,7 +115,7 @@ class SendCodec:
             return None
         at = position + OPAQUE_POSITION
         known = LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
-        return PlainSend(header, source[end:frame_end], source[at : at + OPAQUE_BYTES], lane, version, known)
+        return _new_tuple(PlainSend, (header, source[end:frame_end], source[at : at + OPAQUE_BYTES], lane, version, known))
 
     def _read_json(self, source: bytes, position: int, total: int) -> PlainSend | None:
         first = position + _PREFIX.size
@@ -129,7 +134,7 @@ class SendCodec:
             return None
         text = properties.replace(b"\\u0001", b"\1").replace(b"\\u0002", b"\2")
         header = None if b"\\" in text else _header(lane, time, text)
-        return None if header is None else PlainSend(header, source[end:frame_end], opaque, lane, *client)
+        return None if header is None else _new_tuple(PlainSend, (header, source[end:frame_end], opaque, lane, *client))
 
 
 def _lane(kind: type[_AnyLane], start: SendHeader | None, answer_fields: AnswerFields) -> _AnyLane | None:
@@ -142,10 +147,18 @@ def _size_of_parts(parts: tuple[bytes, bytes]) -> int:
 
 def _header(lane: SendLane, time: bytes, properties: bytes) -> SendHeader | None:
     """Header of a send of a lane; None where the time is no number or the properties are not ASCII."""
+    header = _new_header(SendHeader)
     try:
-        return SendHeader(
-            lane.topic, lane.queue_id, lane.default_topic, lane.default_topic_queues, lane.sys_flag, int(time), 0,
-            str(properties, "ascii"), 0, None, False,
-        )  # fmt: skip
+        header.born_timestamp_ms = int(time)
+        header.properties = str(properties, "ascii")
     except ValueError:
         return None
+    header.topic = lane.topic
+    header.queue_id = lane.queue_id
+    header.default_topic = lane.default_topic
+    header.default_topic_queues = lane.default_topic_queues
+    header.sys_flag = lane.sys_flag
+    header.flag = header.reconsume_times = 0
+    header.reconsume_times_max = None
+    header.batch = False
+    return header
