@@ -10,8 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from gui.models.hops import ConnectionHop
 from gui.operations.owner_end import call_at_end
-from gui.processes.child_process import ChildEnd
-from gui.processes.child_process import ChildProcess
+from gui.processes.child_process import ChildEnd, ChildProcess
 
 EXIT_CODES_OF_A_RESULT = (0, 1)
 HOPS_MAX = 500

@@ -14,8 +14,8 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import CHECKOUT, running_broker
-from tests.support.real_broker import PEER
 from tests.support.foreign_tools import need
+from tests.support.real_broker import PEER
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-from broker_core.api import RequestCode
-from broker_core.api import setting_specs
+
+from broker_core.api import RequestCode, setting_specs
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.properties_text import format_properties
-from broker_core.worker.questions.administration import BrokerAnswer
-from broker_core.worker.questions.administration import ConnectionPage
-from broker_core.worker.questions.administration import StorePicture
-from broker_core.worker.questions.history import EventPage
-from broker_core.worker.questions.history import ReadEvents
+from broker_core.worker.questions.administration import BrokerAnswer, ConnectionPage, StorePicture
+from broker_core.worker.questions.history import EventPage, ReadEvents
 
 TAKEN_MS = 1_795_227_302_640
 GIB = 1 << 30

@@ -18,13 +18,11 @@ import psutil
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import NetworkError, RemoteError
-from broker_core.protocol.codes import RequestCode
-from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import ConnectionPool
 from tests.support.foreign_tools import need
 from tests.support.remoting_peer import eventually_answers
-from tests.support.foreign_tools import need
 
 PEER = Path(__file__).parent / "peer" / "peer"
 """The program that runs a published RocketMQ; `peer` without arguments prints its usage."""

@@ -107,7 +107,7 @@ class AtomicProcessor:
         """Store messages of a producer once, whether it sends them once or again."""
         fields = command.ext_fields
         header = parse_send_header(command)
-        target = self._send.admit(header)
+        target = self._send.admission.admit(header)
         name = fields.get("kt")
         if target.topic != header.topic:
             text = "delayed, half and repeated messages take no part in atomic transactions: send without, or in another way"
@@ -124,7 +124,7 @@ class AtomicProcessor:
         coordinator = self._service.coordinator
         first = self._state.store.stored_max_offset(*queue)
         with coordinator.state.arriving(queue, first) if stamp.transactional else nullcontext():
-            result = self._send.put(peer, header, stamped, command.body)
+            result = self._send.store(header, stamped, command.body, self._send.born_host(peer))
             if result.status is not PutStatus.PUT_OK:
                 raise AtomicRefusedError(Refusal.NOT_STORED, self._send.put_remark(result))
             coordinator.stored(queue, result.queue_offset, result.physical_offsets, stamp, result.store_timestamp_ms)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker_core.engine.processors.pull_processor import filter_off_remark
+from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.tables.clients import Client
 from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
 from broker_core.engine.tables.heartbeat import parse_heartbeat

@@ -1,4 +1,4 @@
-"""The short way of sends: what goes it, and that it makes no difference."""
+"""Plain sends: which frames the codec reads, and that codec and processor serve them as the general decoding does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_core.engine.processors.send_express import SendExpress
+from broker_core.engine.processors.plain_requests import PlainRequests
+from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import FrameError
 from broker_core.protocol.codes import LanguageCode, SerializeType
@@ -33,6 +34,10 @@ class FramePeer(RecordingPeer):
     def send_frame(self, frame: bytes) -> bool:
         self.frames.append(frame)
         return True
+
+    def send_parts(self, parts: list, size: int) -> bool:
+        assert sum(map(len, parts)) == size
+        return self.send_frame(b"".join(parts))
 
 
 def frame_of(
@@ -77,7 +82,7 @@ def json_header() -> bytes:
 
 
 def serve(bench, peer: FramePeer, frame: bytes) -> bool:
-    return bench.dispatcher.express.serve(peer, frame, 0, len(frame) - 4)
+    return bench.dispatcher.plain.serve(peer, frame, 0, len(frame) - 4)
 
 
 def with_topic(bench):
@@ -159,7 +164,7 @@ PLAIN_OR_NOT = st.fixed_dictionaries(
 
 
 def check_alike(short, long, frame: bytes) -> bool:
-    """Serve a frame on one bench the short way if it goes it, on the other the long way: nothing may differ."""
+    """Serve a frame on one bench by the codec if it reads it, on the other the general way: nothing may differ."""
     peer, other = FramePeer(), FramePeer()
     taken = serve(short, peer, frame)
     try:
@@ -183,13 +188,13 @@ def check_alike(short, long, frame: bytes) -> bool:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """Two brokers with the same topic: one for the short way, one for the long."""
+    """Two brokers with the same topic: one for the codec, one for the general decoding."""
     tmp_path = tmp_path_factory.mktemp("two")
     with broker_bench(tmp_path / "short") as short, broker_bench(tmp_path / "long") as long:
         yield with_topic(short), with_topic(long)
 
 
-def test_no_send_is_served_otherwise_than_the_long_way(two):
+def test_no_send_is_served_otherwise_than_the_general_way(two):
     short, long = two
 
     @settings(deadline=None)
@@ -276,7 +281,7 @@ def test_nor_is_one_whose_json_says_more_or_less_or_twice(two):
         (b'KEYS\\u0001k', b'KEYS\\u0001\\u0041', False),
     ],
 )  # fmt: skip
-def test_json_of_other_writers_goes_the_short_way_where_it_means_the_same(two, old, new, is_taken):
+def test_json_of_other_writers_is_read_where_it_means_the_same(two, old, new, is_taken):
     header = json_header()
     assert header.count(old) == 1
     short, long = two
@@ -297,17 +302,17 @@ def test_the_start_of_a_json_header_means_nothing_in_a_binary_one(two):
 
 
 def test_a_header_made_to_be_looked_at_for_long_is_looked_at_once(bench):
-    express = with_topic(bench).dispatcher.express
+    plain = with_topic(bench).dispatcher.plain
     for filler in (b'"opaque":1,' * 6_000, b"\\u0001a" * 9_000, b"a" * 65_000):
         for header in (json_header().replace(b'"flag":0', filler + b"\x00"), json_header().replace(b"KEYS", filler + b"\x00")):
             frame = json_frame(header)
-            assert not express.serve(FramePeer(), frame, 0, len(frame) - 4)
+            assert not plain.serve(FramePeer(), frame, 0, len(frame) - 4)
 
 
 @pytest.mark.parametrize("size", range(4, 29))
 def test_a_frame_too_short_for_a_header_is_left_alone(bench, size):
     frame = struct.pack(">I", size) + frame_of()[4 : 4 + size]
-    assert not bench.dispatcher.express.serve(FramePeer(), frame, 0, size)
+    assert not bench.dispatcher.plain.serve(FramePeer(), frame, 0, size)
     with pytest.raises(FrameError):
         decode(frame)
 
@@ -315,48 +320,64 @@ def test_a_frame_too_short_for_a_header_is_left_alone(bench, size):
 def test_a_frame_may_stand_anywhere_in_what_was_read(bench):
     peer, frame = FramePeer(), frame_of()
     source = b"before" + frame + b"behind"
-    assert with_topic(bench).dispatcher.express.serve(peer, source, 6, len(frame) - 4)
+    assert with_topic(bench).dispatcher.plain.serve(peer, source, 6, len(frame) - 4)
     assert decode(peer.frames[0]).code == R.SUCCESS
 
 
-def test_a_topic_that_changes_or_goes_is_looked_at_again(bench):
+def code_of(bench, frame: bytes) -> int:
+    """Code of the answer to a frame that the codec reads."""
     peer = FramePeer()
-    assert serve(with_topic(bench), peer, frame_of(e="3"))
+    assert serve(bench, peer, frame)
+    return decode(peer.frames[0]).code
+
+
+def test_a_topic_that_changes_or_goes_counts_for_the_next_send(bench):
+    assert code_of(with_topic(bench), frame_of(e="3")) == R.SUCCESS
     topic = bench.state.topics.get("T")
     bench.state.topics.put(replace(topic, read_queues=2, write_queues=2))
-    assert not serve(bench, peer, frame_of(e="3"))
-    assert not serve(bench, peer, frame_of(e="3"))
+    assert code_of(bench, frame_of(e="3")) == R.SYSTEM_ERROR
     bench.state.topics.put(topic)
-    assert serve(bench, peer, frame_of(e="3"))
+    assert code_of(bench, frame_of(e="3")) == R.SUCCESS
     bench.state.topics.remove("T")
-    assert not serve(bench, peer, frame_of(e="3"))
+    assert code_of(bench, frame_of(e="3", c="Nothing")) == R.TOPIC_NOT_EXIST
 
 
-def test_a_broker_that_may_not_be_written_to_decides_the_long_way(bench):
-    peer = FramePeer()
-    assert serve(with_topic(bench), peer, frame_of())
+def test_a_broker_that_may_not_be_written_to_refuses_ordered_topics(bench):
+    topic = with_topic(bench).state.topics.get("T")
+    bench.state.topics.put(replace(topic, order=True))
+    assert code_of(bench, frame_of()) == R.SUCCESS
     bench.dispatcher.send.reconfigure(replace(bench.state.config, permission=4))
-    assert not serve(bench, peer, frame_of())
+    assert code_of(bench, frame_of()) == R.NO_PERMISSION
 
 
-def test_what_the_store_refuses_is_told_the_long_way(bench, monkeypatch):
-    peer = FramePeer()
+def test_a_refusal_of_the_store_is_answered_and_counted_once(bench, monkeypatch):
     with_topic(bench)
     monkeypatch.setattr(bench.state.store, "put", lambda _: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
-    assert not serve(bench, peer, frame_of())
-    assert bench.dispatcher.handle(peer, decode(frame_of())).code == R.SERVICE_NOT_AVAILABLE
+    assert code_of(bench, frame_of()) == R.SERVICE_NOT_AVAILABLE
+    assert bench.state.counters.put_failed == 1
+
+
+def test_an_unexpected_fault_is_answered_with_its_place(bench, monkeypatch):
+    def put(_message) -> None:
+        raise OSError("the disk is gone")
+
+    peer = FramePeer()
+    with_topic(bench)
+    monkeypatch.setattr(bench.state.store, "put", put)
+    assert serve(bench, peer, frame_of())
+    answer = decode(peer.frames[0])
+    assert answer.code == R.SYSTEM_ERROR
+    assert answer.remark.startswith("OSError: the disk is gone, test_plain_sends.py:")
 
 
 def test_what_was_remembered_is_bounded(bench, monkeypatch):
-    monkeypatch.setattr("broker_core.engine.processors.send_express._KNOWN_MAX", 8)
-    express = with_topic(bench).dispatcher.express.sends
+    monkeypatch.setattr("broker_core.engine.processors.plain.learnt.KNOWN_MAX", 8)
+    codec = with_topic(bench).dispatcher.plain._read_send.__self__
     for number in range(40):
         assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number)))
-        assert len(express._lanes) <= 8
-        assert len(express._ends) <= 8
         assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number), serialize_type=JSON))
-        assert len(express._json_ends) <= 8
-        assert len(express._json_lanes) <= 8
+        for table in (codec._lanes, codec._ends, codec._json_ends, codec._json_lanes):
+            assert 0 < len(table) <= 8
     assert not serve(bench, FramePeer(), frame_of(k="P" * 2000, serialize_type=JSON))
     assert not serve(bench, FramePeer(), frame_of(a="P" * 2000))
 
@@ -378,9 +399,9 @@ class DurableByHand:
 def test_with_sync_flush_the_answer_waits_for_the_disk(bench, monkeypatch, outcome, kind):
     durable, refusal, code = outcome
     by_hand, peer = DurableByHand(), FramePeer()
-    express = SendExpress(with_topic(bench).state, by_hand, bench.dispatcher.send)
+    sends = SendProcessor(with_topic(bench).state, by_hand, bench.dispatcher.rewrites)
     frame = frame_of(opaque=31, serialize_type=kind)
-    assert express.serve(peer, frame, 0, len(frame) - 4)
+    assert PlainRequests(sends, bench.dispatcher.pull).serve(peer, frame, 0, len(frame) - 4)
     assert peer.frames == []
     ((end, answer),) = by_hand.waiting
     assert end == bench.state.store.commit_log_max_offset

@@ -1,7 +1,7 @@
 """What plain pulls have in common, learnt from those that come again.
 
-`broker_core.engine.processors.pull_express` finds it by its bytes. A lane stands for the pulls of one consumer from one queue,
-which differ in three numbers; what is between these is alike.
+`broker_core.engine.processors.plain.pull_codec` finds it by its bytes. A lane stands for the pulls of one consumer from one
+queue, which differ in three numbers; what is between these is alike.
 
     binary  … │ queueOffset │ … │ commitOffset │ …                       (the opaque has a place of its own)
     JSON    … │ "queueOffset":"n" │ … │ "commitOffset":"n" │ … │ "opaque":n │ …     (in any order)
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 
+from broker_core.engine.processors.plain.requests import PullGrant
 from broker_core.engine.processors.pull_request import PullTerms, TermsReader
 from broker_core.errors import FrameError, RequestRefusedError
 from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
@@ -38,21 +39,17 @@ class PullLane:
         is_lite: Whether they are LITE_PULL_MESSAGE.
         language: Of the client, where its header says so in what is alike (JSON).
         version: Likewise.
-        seen: What the decision was made from whether they are plain, as it was then; `PullExpress` keeps it.
-        is_plain: That decision: the pulls may have what they ask for, and that is everything there is.
-        broker_id: From where they should pull next.
+        grant: Whether its pulls may have every message.
     """
 
-    __slots__ = ("broker_id", "is_lite", "is_plain", "language", "seen", "terms", "version")
+    __slots__ = ("grant", "is_lite", "language", "terms", "version")
 
     def __init__(self, terms: PullTerms, *, is_lite: bool, language: LanguageCode, version: int) -> None:
         self.terms = terms
         self.is_lite = is_lite
         self.language = language
         self.version = version
-        self.seen: tuple[object, ...] = ()
-        self.is_plain = False
-        self.broker_id = 0
+        self.grant = PullGrant()
 
 
 def lane_of_binary(code: int, pieces: Sequence[bytes], reader: TermsReader) -> PullLane | None:

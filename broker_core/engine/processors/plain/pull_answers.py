@@ -50,7 +50,7 @@ def _binary_template() -> tuple[bytes, int]:
 
 
 def _json_template() -> bytes:
-    template = _replaced(_sample(SerializeType.JSON), b"%d" % _OPAQUE, b"%d", 1)
+    template = _replaced(_sample(SerializeType.JSON), b"%d" % _OPAQUE, b"%b", 1)
     return _replaced(template, b'":"0"', b'":"%d"', 4)
 
 
@@ -73,9 +73,9 @@ def binary_found(  # noqa: PLR0917  the hot path names no arguments
 
 
 def json_found(  # noqa: PLR0917  as above
-    opaque: int, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int
+    opaque: bytes, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int
 ) -> bytes:
-    """The same for clients that write JSON headers."""
+    """The same for clients that write JSON headers; ``opaque`` in decimal digits."""
     header = _JSON % (broker_id, next_offset, min_offset, max_offset, opaque)
     size = len(header)
     return _PREFIX.pack(4 + size + body_bytes, size) + header

@@ -1,8 +1,9 @@
 """What plain sends have in common, learnt from the first.
 
-`broker_core.engine.processors.send_express` finds it again by its bytes. A lane stands for the sends of one producer to one
+`broker_core.engine.processors.plain.send_codec` finds it again by its bytes. A lane stands for the sends of one producer to one
 queue, and writes their answers from a template. An end is what stands behind the properties, which is alike in nearly all
-sends. Whatever has other fields than these, twice the same, or unusual values has neither, and goes the long way.
+sends. Requests with other fields than these, with a field twice, or with unusual values have neither; they are decoded the
+general way.
 
     binary  a b c d e f │ g: 13 digits │ h = 0 │ i: properties │ j = 0, k, m = false
     JSON    {"code":310,"extFields":{"a":… "f":…, │ "g":"13 digits" │ ,"h":"0","i":"properties │ ","j":"0", … "opaque": │ n │ …}
@@ -13,20 +14,17 @@ Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
-from broker_core.engine.nameserver.registration import TopicConfig
-from broker_core.engine.processors.binary_head import OPAQUE_BYTES, OPAQUE_POSITION
-from broker_core.engine.processors.send_processor import OWN_BITS, SendProcessor
+from broker_core.engine.processors.plain.requests import OPAQUE_BYTES, OPAQUE_POSITION
+from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import FrameError
 from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.frame import RemotingCommand, binary_fields, decode_frame, encode_command
-from broker_core.protocol.message.sys_flag import TRANSACTION_MASK
 
 _LENGTH = Struct(">I")
 _PREFIX = Struct(">II")
@@ -40,38 +38,45 @@ _TOP_NAMES = frozenset(("code", "extFields"))
 _LAST_NAMES = frozenset(("extFields", "flag", "language", "opaque", "version"))
 _TYPE_NAME = "serializeTypeCurrentRPC"
 
-PlainFields = tuple[str, int, int]
-"""Topic, queue and sysFlag."""
+AnswerFields = Callable[[PutResult, int], dict[str, str]]
+"""Header fields of the answer to a stored send, from the put's result and the queue."""
 
 
-class Lane:
+class SendLane:
     """What sends of one producer to one queue have in common; written by `BinaryLane` and `JsonLane`.
 
-    Attributes:
-        topic: The topic as it was when the lane was made.
+    Args:
+        start: A header with what its sends say before their time.
+        answer_fields: For the template.
     """
 
-    __slots__ = ("_send", "queue_id", "sys_flag", "topic")
+    kind: SerializeType
 
-    def __init__(self, topic: TopicConfig, queue_id: int, sys_flag: int, send: SendProcessor) -> None:
-        self.topic = topic
-        self.queue_id = queue_id
-        self.sys_flag = sys_flag
-        self._send = send
+    __slots__ = ("_answer_fields", "default_topic", "default_topic_queues", "queue_id", "sys_flag", "topic")
 
-    def _sample_answer(self, kind: SerializeType, offset: int) -> bytes:
+    def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
+        self.topic = start.topic
+        self.queue_id = start.queue_id
+        self.default_topic = start.default_topic
+        self.default_topic_queues = start.default_topic_queues
+        self.sys_flag = start.sys_flag
+        self._answer_fields = answer_fields
+
+    def _sample_answer(self, offset: int) -> bytes:
         sample = PutResult(PutStatus.PUT_OK, _SAMPLE, 0, offset, 0, 1, (_SAMPLE,))
-        request = RemotingCommand(_SEND, serialize_type=kind, opaque=_SAMPLE_OPAQUE)
-        return encode_command(request.reply(ext_fields=self._send.stored_fields(sample, self.queue_id)))
+        request = RemotingCommand(_SEND, serialize_type=self.kind, opaque=_SAMPLE_OPAQUE)
+        return encode_command(request.reply(ext_fields=self._answer_fields(sample, self.queue_id)))
 
 
-class BinaryLane(Lane):
+class BinaryLane(SendLane):
     """Answers with binary headers, whose template is for queue offsets with the same number of digits."""
+
+    kind = SerializeType.ROCKETMQ
 
     __slots__ = ("_template", "_template_from", "_template_to")
 
-    def __init__(self, topic: TopicConfig, queue_id: int, sys_flag: int, send: SendProcessor) -> None:
-        super().__init__(topic, queue_id, sys_flag, send)
+    def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
+        super().__init__(start, answer_fields)
         self._template = b""
         self._template_from = self._template_to = 0
 
@@ -84,7 +89,7 @@ class BinaryLane(Lane):
     def _make_template(self, offset: int) -> None:
         digits = len(str(offset))
         self._template_from, self._template_to = 10 ** (digits - 1) if digits > 1 else 0, 10**digits
-        frame = self._sample_answer(SerializeType.ROCKETMQ, self._template_from)
+        frame = self._sample_answer(self._template_from)
         place_at = frame.index(b"%016X" % _SAMPLE)
         offset_at = frame.index(b"queueOffset", place_at) + len(b"queueOffset") + _LENGTH.size
         parts = (
@@ -97,14 +102,16 @@ class BinaryLane(Lane):
         self._template = b"".join((first, b"%b", second, b"%016X", third, b"%d", last))
 
 
-class JsonLane(Lane):
+class JsonLane(SendLane):
     """Answers with JSON headers."""
+
+    kind = SerializeType.JSON
 
     __slots__ = ("_template",)
 
-    def __init__(self, topic: TopicConfig, queue_id: int, sys_flag: int, send: SendProcessor) -> None:
-        super().__init__(topic, queue_id, sys_flag, send)
-        header = self._sample_answer(SerializeType.JSON, 0)[_PREFIX.size :].replace(b"%", b"%%")
+    def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
+        super().__init__(start, answer_fields)
+        header = self._sample_answer(0)[_PREFIX.size :].replace(b"%", b"%%")
         for sample, place in (
             (b"%016X" % _SAMPLE, b"%016X"),
             (b'"queueOffset":"0"', b'"queueOffset":"%d"'),
@@ -122,16 +129,15 @@ class JsonLane(Lane):
         return _PREFIX.pack(size + 4, size) + header
 
 
-@dataclass(frozen=True, slots=True)
-class JsonEnd:
-    """What the end of a JSON header tells of the client."""
+class JsonEnd(NamedTuple):
+    """The client that the end of a JSON header names."""
 
     version: int
     language: LanguageCode
 
 
-def plain_start_of_binary(alike: bytes) -> PlainFields | None:
-    """What the fields before the time say, if those are a plain send's."""
+def plain_start_of_binary(alike: bytes) -> SendHeader | None:
+    """The fields before the time as a header without the rest, if those are a plain send's."""
     fields = _binary_fields(alike)
     return None if fields is None else _plain_start(fields)
 
@@ -142,8 +148,8 @@ def is_plain_end_of_binary(behind: bytes) -> bool:
     return fields is not None and _is_plain_end(fields)
 
 
-def plain_start_of_json(alike: bytes) -> PlainFields | None:
-    """What a JSON header says before its time, if that is a plain send of code 310."""
+def plain_start_of_json(alike: bytes) -> SendHeader | None:
+    """The same from what stands in a JSON header before its time, for a send of code 310."""
     header = _json_object(alike + b'"g":""}}')
     if header is None or header.keys() != _TOP_NAMES or type(header["code"]) is not int or header["code"] != _SEND:
         return None
@@ -176,15 +182,15 @@ def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
     return None if command.version >= VERSION_TOPIC_MAPPING else JsonEnd(command.version, command.language)
 
 
-def _plain_start(fields: Mapping[str, str]) -> PlainFields | None:
+def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
     if fields.keys() != _BEFORE_TIME:
         return None
     try:
         queues, queue_id, sys_flag = int(fields["d"]), int(fields["e"]), int(fields["f"])
     except ValueError:
         return None
-    is_usual = 0 <= queues <= INT32_MAX and 0 <= queue_id <= INT32_MAX and 0 <= sys_flag <= INT32_MAX
-    return (fields["b"], queue_id, sys_flag) if is_usual and not sys_flag & (TRANSACTION_MASK | OWN_BITS) else None
+    is_usual = fields["b"] and 0 <= queues <= INT32_MAX and 0 <= queue_id <= INT32_MAX and 0 <= sys_flag <= INT32_MAX
+    return SendHeader(fields["b"], queue_id, fields["c"], queues, sys_flag, 0, 0, "", 0, None, False) if is_usual else None
 
 
 def _is_plain_end(fields: Mapping[str, str]) -> bool:
