@@ -109,8 +109,9 @@ def machine_options(heap_bytes: int) -> list[str]:
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         "-Djava.net.preferIPv4Stack=true",
-        # Java's second compiler takes up only what is called ten times as often as by default (loops as by default): planning a
-        # query is not worth its work, which was half of a start's processor time and of a small report's; rows still are.
+        # Java's second compiler takes up only methods that are called ten times as often as by default (loops as by default):
+        # compiling the planning of a query costs more than it saves. With Java's defaults a first report on 100,000 messages
+        # takes a quarter more processor time (Born to store: 41.8 s and 33.7 s) and half more time to its first table.
         "-XX:Tier4InvocationThreshold=50000",
         "-XX:Tier4MinInvocationThreshold=6000",
         "-XX:Tier4CompileThreshold=150000",
