@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from broker_core.api import PutAlertRules, RemoveAlertRule, WorkerError
 from gui.main_window.close_question import CloseQuestion
-from gui.main_window.tray import STAY_KEY
+from gui.settings.values import STAY_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from monitoring.alert_rules import AlertRule, Severity, rules_to_json
