@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
+from gui.app.children import Children
 from gui.app.uncaught_errors import UncaughtErrors
 from gui.app.window_options import WindowOptions, first_cluster, with_kept
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text
@@ -25,15 +26,14 @@ from gui.connections.secret_file import FILE_NAME, SecretFile
 from gui.connections.secret_store import SecretStore
 from gui.event_loop.garbage import GarbageTurns
 from gui.event_loop.turns import next_turn
-from gui.main_window.clusters import Clusters
-from gui.main_window.commands import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT
-from gui.main_window.services import Backend, WindowServices, whole_number
+from gui.main_window.services import Backend, WindowServices
 from gui.main_window.window import MainWindow
+from gui.operations.clusters import Clusters
 from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
-from gui.processes.children import Children
 from gui.processes.saved_options import default_store, read_saved
 from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT, whole_number
 from gui.theme.icons import application_icon
 from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker

@@ -14,9 +14,9 @@ from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from gui.app.console import Console
-from gui.main_window.menus import ask_for_cluster
 from gui.views.action_dialog import ActionDialog
 from gui.views.clients.view import ClientsView
+from gui.views.connections.asking import ask_for_cluster
 from gui.views.consumers.reset_dialog import ResetDialog
 from gui.views.consumers.view import ConsumersView
 from gui.views.dead_letters.view import DeadLettersView

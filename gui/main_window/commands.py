@@ -13,12 +13,12 @@ from gui.main_window import layout
 from gui.main_window.closing import Closing
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import on_cluster
-from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.palettes import Palettes
 from gui.main_window.panes import next_pane, toggle_detail
-from gui.main_window.services import FrameServices, is_on, whole_number
+from gui.main_window.services import FrameServices
 from gui.main_window.tray import Tray
 from gui.processes.saved_options import default_store, read_saved
+from gui.settings.values import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.words.text import tr
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from gui.main_window.palette import CommandPalette
     from gui.views.page import PageView
 
-DENSITY_KEY = "density"
-SCALE_KEY = "scale_percent"
-SCALES_PERCENT = (100, 125, 150, 175, 200)
 TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.close_others", "window.reopen_tab")
 
 
@@ -154,7 +151,7 @@ class FrameCommands:
 
     def connect_to_cluster(self) -> None:
         """Ask for a cluster that runs elsewhere."""
-        from gui.main_window.menus import ask_for_cluster
+        from gui.views.connections.asking import ask_for_cluster
 
         ask_for_cluster(self._frame.app.clusters, self._frame.app.theme, self._frame.host)
 
@@ -232,8 +229,8 @@ class FrameCommands:
     def toggle_system_notices(self) -> None:
         """Let the desktop tell of warnings too, or not."""
         settings = self._frame.app.settings
-        on = not is_on(settings, SYSTEM_KEY, default=True)
-        settings.setValue(SYSTEM_KEY, on)
+        on = not is_on(settings, SYSTEM_NOTICES_KEY, default=True)
+        settings.setValue(SYSTEM_NOTICES_KEY, on)
         self._frame.notify(lambda: tr("The desktop tells of warnings too.") if on else tr("Warnings stay in this window."))
 
     def toggle_tray(self) -> None:

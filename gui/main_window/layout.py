@@ -1,7 +1,7 @@
 """What the window remembers of how it looked: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten.
 
 Each connection has a layout of its own, as its pages name its topics and its window may stand beside others; how pages are
-divided is the same for all. ``group`` is `gui.main_window.clusters.Clusters.settings_group`.
+divided is the same for all. ``group`` is `gui.operations.clusters.Clusters.settings_group`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QMainWindow, QSplitter
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import LinkError, link_to, place_of
 from gui.main_window.places import PagePlace
-from gui.main_window.services import text_list, whole_number
 from gui.main_window.side_bar import SideBar
+from gui.settings.values import text_list, whole_number
 from gui.views.page_names import COLUMNS_GROUP
 from gui.widgets.column_presets import PRESETS_END
 

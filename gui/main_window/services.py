@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QMainWindow
 
-from gui.main_window.clusters import Clusters
 from gui.operations.actions import ActionRegistry
+from gui.operations.clusters import Clusters
 from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
@@ -99,22 +99,3 @@ class FrameServices:
     def has_page(self, page_id: str) -> bool:
         """Whether there is such a page."""
         return any(entry.page_id == page_id for entry in self.app.pages)
-
-
-def whole_number(settings: QSettings, key: str, default: int) -> int:
-    """A whole number from the settings file, or the default where it is missing or none."""
-    text = str(settings.value(key, default))
-    return int(text) if text.lstrip("-").isdigit() else default
-
-
-def text_list(settings: QSettings, key: str) -> list[str]:
-    """A list of texts from the settings file; Qt gives a list of one back as the one."""
-    value = settings.value(key, [])
-    if isinstance(value, str):
-        return [value]
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def is_on(settings: QSettings, key: str, *, default: bool) -> bool:
-    """A switch from the settings file."""
-    return str(settings.value(key, default)).lower() == "true"

@@ -14,16 +14,15 @@ from shiboken6 import isValid
 
 from gui.main_window.broker_watch import BrokerWatch
 from gui.main_window.frame_parts import FrameParts
-from gui.main_window.notices import SYSTEM_KEY, raise_window
-from gui.main_window.services import FrameServices, is_on
+from gui.main_window.notices import raise_window
+from gui.main_window.services import FrameServices
+from gui.settings.values import STAY_KEY, SYSTEM_NOTICES_KEY, is_on
 from gui.theme.icons import icon, logo_pixmap
 from gui.theme.tokens import State
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.sources.base import SourceStatus
 
-STAY_KEY = "tray/stay"
-"""Setting: whether closing the window leaves Orbit in the tray."""
 TOLD_KEY = "tray/told"
 """Setting: whether it was said where the window went."""
 ICON_SIZES = (16, 22, 32, 64)
@@ -222,8 +221,8 @@ class Tray(QObject):
         live.triggered.connect(live_feed.toggle)
         tells = menu.addAction(tr("Tell through the desktop"))
         tells.setCheckable(True)
-        tells.setChecked(is_on(settings, SYSTEM_KEY, default=True))
-        tells.triggered.connect(lambda on: settings.setValue(SYSTEM_KEY, on))
+        tells.setChecked(is_on(settings, SYSTEM_NOTICES_KEY, default=True))
+        tells.triggered.connect(lambda on: settings.setValue(SYSTEM_NOTICES_KEY, on))
         menu.addSeparator()
         menu.addAction(icon("x", colour), tr("Quit")).triggered.connect(self.quit_asked)
 

@@ -16,15 +16,13 @@ from gui.main_window.broker_watch import BrokerWatch
 from gui.main_window.commands import FrameCommands
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.key_bindings import KeyBindings
-from gui.main_window.key_choices import KeyChoices
 from gui.main_window.links import LinkError, cluster_of, link_to, on_cluster, place_of
 from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
 from gui.main_window.page_area import PageArea
 from gui.main_window.places import PagePlace
-from gui.main_window.services import Backend, FrameServices, WindowServices, whole_number
-from gui.main_window.settings_watch import SettingsWatch
+from gui.main_window.services import Backend, FrameServices, WindowServices
 from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
@@ -32,6 +30,9 @@ from gui.main_window.tray import Tray
 from gui.main_window.window_actions import backend_actions, window_actions
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
+from gui.operations.key_choices import KeyChoices
+from gui.settings.settings_watch import SettingsWatch
+from gui.settings.values import whole_number
 from gui.theme.tokens import State
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.connection_stripe import ConnectionStripe

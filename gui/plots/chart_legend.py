@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Tokens
 from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
 
 

@@ -31,8 +31,8 @@ from gui.words.text import TimeZoneChoice, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
-    from gui.main_window.clusters import Clusters
     from gui.operations.alert_center import AlertCenter
+    from gui.operations.clusters import Clusters
     from gui.operations.decoding import DecoderBook
     from gui.operations.reports import ReportRunner
     from gui.processes.demo import DemoController

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size
+from gui.widgets.repaint import repaint_with
 from gui.words.text import tr
 
 CIRCLE, GAP, LINK_MIN = 22, 8, 14

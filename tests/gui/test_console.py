@@ -17,8 +17,8 @@ from broker_core.worker.questions.administration import CreateTopic
 from gui.app.console import Console, set_scale
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.commands import SCALE_KEY
 from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import SCALE_KEY
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
 from tests.support.process_family import descendants, left_running

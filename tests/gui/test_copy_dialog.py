@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.main_window.copy_dialog import UNFINISHED_KEY, CopyDialog
 from gui.main_window.copy_ends import ends_of
 from gui.models.copy_order import CopyCommand, CopyEnd, Span, resume_arguments
+from gui.operations.clusters import Clusters
 from gui.operations.message_job import JobState, MessageJob
 from gui.operations.tasks import TaskList
 from tests.support.fake_child import FakeChild

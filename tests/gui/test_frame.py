@@ -15,18 +15,19 @@ from shiboken6 import isValid
 from broker_core.api import WorkerLostError
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.close_question import CloseQuestion, LossQuestion, losses
-from gui.main_window.clusters import Clusters
-from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
-from gui.main_window.notices import SYSTEM_KEY, Notices
+from gui.main_window.notices import Notices
 from gui.main_window.page_area import TITLE_WIDTH_MAX
 from gui.main_window.places import PagePlace
 from gui.models.reports import RunState
+from gui.operations.clusters import Clusters
 from gui.operations.requests import BegunLater
 from gui.operations.tasks import TaskList
+from gui.settings.values import SYSTEM_NOTICES_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.views.action_dialog import ActionDialog
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.settings.connection_rows import connection_rows
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -390,7 +391,7 @@ def test_the_desktop_tells_of_warnings_while_nobody_looks(frame, monkeypatch):
     looking = Qt.ApplicationState.ApplicationInactive
     notices.show("only news")
     notices.show("the disk fills", state=State.CRITICAL)
-    frame.settings.setValue(SYSTEM_KEY, False)
+    frame.settings.setValue(SYSTEM_NOTICES_KEY, False)
     notices.show("unwanted", state=State.CRITICAL)
     assert told == ["the disk fills"]
 

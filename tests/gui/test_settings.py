@@ -15,16 +15,14 @@ from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
-from gui.main_window.commands import SCALE_KEY
-from gui.main_window.connect_dialog import ConnectDialog
-from gui.main_window.notices import SYSTEM_KEY
-from gui.main_window.services import is_on
 from gui.models.hops import ConnectionHop
 from gui.operations.actions import Action
+from gui.operations.clusters import Clusters
 from gui.operations.requests import BegunLater
 from gui.processes.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
 from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import SCALE_KEY, SYSTEM_NOTICES_KEY, is_on
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
@@ -212,7 +210,7 @@ def test_alerts_are_told_through_the_desktop_or_not(make_view, source, window):
     view.open({"show": "notifications"})
     section = view.section("notifications")
     section.desktop.setChecked(False)
-    assert not is_on(view.context.settings, SYSTEM_KEY, default=True)
+    assert not is_on(view.context.settings, SYSTEM_NOTICES_KEY, default=True)
     section.rules.click()
     assert window.opened == [("alerts", {})]
 

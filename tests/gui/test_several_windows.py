@@ -25,15 +25,15 @@ from gui.connections.cluster import (
     kept_text,
 )
 from gui.main_window import menus
-from gui.main_window.clusters import Clusters
-from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.links import cluster_of, on_cluster, place_of
 from gui.main_window.palette_entries import palette_entries
-from gui.main_window.services import text_list
 from gui.models.schedules import Schedule
+from gui.operations.clusters import Clusters
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
 from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import text_list
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import WorkerError
 from broker_core.worker.questions.alerts import PutAlertRules, RemoveAlertRule
 from gui.main_window.close_question import CloseQuestion
-from gui.main_window.tray import STAY_KEY
+from gui.settings.values import STAY_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from monitoring.alert_rules import AlertRule, Severity, rules_to_json

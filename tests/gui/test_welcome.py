@@ -15,8 +15,8 @@ from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.operations.actions import Action
+from gui.operations.clusters import Clusters
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.tasks import TaskList, TaskState
 from gui.processes.demo import DemoController, DemoPace

@@ -7,9 +7,9 @@ from pathlib import Path
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 
-from gui.main_window.clusters import Clusters
 from gui.main_window.services import Backend, WindowServices
 from gui.main_window.window import MainWindow
+from gui.operations.clusters import Clusters
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.processes.demo import DemoController

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.models.table import CellKind, Column
+from gui.operations.clusters import Clusters
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, tr
 from monitoring.reach import ClusterReach

@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QWidget
 from broker_core.worker.questions.administration import StorePicture
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State, mix
 from gui.widgets.basic import ElidedLabel, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, percent_text, tr
 from monitoring.disk import next_cleaning, reached_in_ms
 from monitoring.lag import Forecast

@@ -25,7 +25,6 @@ from gui.models.transactions import (
 from gui.operations.queries import LatestQuery
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, Tokens, mix
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
@@ -34,6 +33,7 @@ from gui.widgets.basic import ElidedLabel, IconButton, language_changed
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, count_text, rate_text, tr
 
 CELLS_MAX = 44

@@ -24,7 +24,7 @@ from gui.connections.cluster import (
     secret_owners,
     settled,
 )
-from gui.main_window.clusters import Clusters
+from gui.operations.clusters import Clusters
 
 
 def test_the_current_store_comes_first_and_each_once():

@@ -8,8 +8,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QKeySequence
 
-from gui.main_window.page_keys import PAGE_KEYS
 from gui.operations.actions import ActionRegistry
+from gui.operations.page_keys import PAGE_KEYS
 from gui.words.text import tr
 
 KEYS_GROUP = "keys"

@@ -7,8 +7,8 @@ from PySide6.QtCore import QEvent, QObject, QSettings, Qt
 from PySide6.QtGui import QKeyEvent
 
 from gui.main_window.key_bindings import KeyBindings, is_plain_key
-from gui.main_window.key_choices import KEYS_GROUP, KeyChoices
 from gui.operations.actions import Action, ActionRegistry
+from gui.operations.key_choices import KEYS_GROUP, KeyChoices
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from gui.connections.cluster import (
     address_pairs,
     secret_owners,
 )
-from gui.main_window.clusters import colour_icon
+from gui.operations.clusters import colour_icon
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr

@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from gui.connections.cluster import Cluster, changed_to, settled
-from gui.main_window.connect_fields import ConnectFields
 from gui.models.hops import ConnectionHop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
 from gui.theme.manager import ThemeManager
+from gui.views.connections.connect_fields import ConnectFields
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog

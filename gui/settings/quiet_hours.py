@@ -7,7 +7,7 @@ from datetime import time
 
 from PySide6.QtCore import QSettings
 
-from gui.main_window.services import is_on
+from gui.settings.values import is_on
 
 ON_KEY, FROM_KEY, TO_KEY = "notices/quiet", "notices/quiet_from", "notices/quiet_to"
 FROM, TO = time(22), time(8)
