@@ -20,7 +20,7 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.questions.question import Handler
-from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, ReadMessage
+from broker_core.worker.questions.stored_messages import MessageBody, MessageDetail, MessagePage, ReadBody, ReadMessage
 
 _T = TypeVar("_T")
 
@@ -148,7 +148,10 @@ def message_handlers(view: ViewMessage) -> list[Handler]:
         place = query.physical_offset
         return await view(place, partial(detail_of, shown_offset=place))
 
-    return [ReadMessage.answered_by(read)]
+    async def read_body(query: ReadBody) -> MessageBody:
+        return await view(query.physical_offset, lambda record: MessageBody(*_body(decode_record(record))))
+
+    return [ReadMessage.answered_by(read), ReadBody.answered_by(read_body)]
 
 
 def record_of(store: StoreReader, physical_offset: int) -> memoryview:

@@ -121,6 +121,20 @@ def test_dead_letters_and_waiting_retries_follow_the_rules_of_their_topics(show_
     assert {one.keys for one in view.retries.rows} == {MASK}  # a retry does not say here which topic it is of
 
 
+def test_a_masked_body_is_not_downloaded(show_page, rules):
+    view = show_page(MessageView, FakeSource())
+    view.open({"physical_offset": 1_024})
+    deliver_background_calls()
+    assert view.download_button.isEnabled()
+    rules(("*", ALL))
+    view = show_page(MessageView, FakeSource())
+    view.open({"physical_offset": 1_024})
+    deliver_background_calls()
+    assert not view.download_button.isEnabled()
+    assert "masking rule" in view.download_button.toolTip()
+    assert view.ask_download() is None
+
+
 def test_the_page_of_a_message_is_masked_in_its_name(show_page, rules):
     rules(("*", ALL))
     view = show_page(MessageView, FakeSource())

@@ -63,6 +63,15 @@ class MessageDetail:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageBody:
+    """The whole body of a message: as it was sent, or as it is stored where it does not decompress."""
+
+    body: bytes
+    notice: str = ""
+    """Why the body could not be decompressed, if so."""
+
+
+@dataclass(frozen=True, slots=True)
 class FieldValues:
     """Fields of messages, each list with one item a message: its values as text, empty where there is none."""
 
@@ -148,6 +157,13 @@ class ReadMessageById(Question[MessageDetail]):
     """One whole message by its offset message id."""
 
     offset_message_id: str
+
+
+@question(acts=False)
+class ReadBody(Question[MessageBody]):
+    """The bytes of one message's body, up to the size that a broker takes."""
+
+    physical_offset: int
 
 
 @question(acts=False)

@@ -22,7 +22,8 @@ from monitoring.sources.worker import WorkerSource
 GUI = Path(__file__).resolve().parents[4] / "gui"
 assert SUBJECTS, "importing them registers the questions"
 LOOKING = {
-    "BrowseQueue", "FindOffset", "ReadMessage", "ReadMessageById", "ListConnections", "ReadStore", "ListMembers", "ListDelayed",
+    "BrowseQueue", "FindOffset", "ReadMessage", "ReadMessageById", "ReadBody", "ListConnections",
+    "ReadStore", "ListMembers", "ListDelayed",
     "ListTransactions", "ListAtomic", "ReadHistory", "ReadEvents", "ReadOwnership", "MeasureTopics", "ReadTransactionHistory",
     "ForecastTimers", "ListTimers", "StartSearch", "ContinueSearch", "ReadFields", "EndSearch", "ReadLifeline", "StartFollow",
     "ContinueFollow", "EndFollow", "Shutdown",

@@ -1,13 +1,16 @@
 import asyncio
+import zlib
 from collections.abc import Iterator
 
 import pytest
 
+from broker_core.errors import UsageError
+from broker_core.protocol.message.sys_flag import COMPRESSED
 from broker_core.worker.embedded import messages as messages_module
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.lifecycle import Shutdown
-from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessageBody, MessagePage, ReadBody
 from tests.support.engine import Engine
 
 
@@ -39,6 +42,21 @@ def test_an_empty_topic_has_an_empty_page(engine: Engine, queries: Queries):
         page = asyncio.run(queries.answer(BrowseQueue("orders", queue_id, 0, 10)))
         assert isinstance(page, MessagePage)
         assert page.queue_offset == []
+
+
+def test_the_whole_body_is_read_as_it_was_sent(engine: Engine, queries: Queries):
+    body = b"hello " * 100_000
+    place = engine.put("orders", 0, zlib.compress(body), sys_flag=COMPRESSED)
+    assert asyncio.run(queries.answer(ReadBody(place))) == MessageBody(body)
+    with pytest.raises(UsageError, match="there is no message at"):
+        asyncio.run(queries.answer(ReadBody(place + 1)))
+
+
+def test_a_body_that_does_not_decompress_is_read_as_stored_with_the_reason(engine: Engine, queries: Queries):
+    place = engine.put("orders", 0, b"not zlib", sys_flag=COMPRESSED)
+    answer = asyncio.run(queries.answer(ReadBody(place)))
+    assert answer.body == b"not zlib"
+    assert "does not decompress" in answer.notice
 
 
 def test_a_request_that_is_given_up_ends_at_the_next_batch(engine: Engine, queries: Queries, monkeypatch: pytest.MonkeyPatch):
