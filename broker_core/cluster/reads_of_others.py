@@ -7,7 +7,7 @@ console's pages, tails and searches, too.
 from __future__ import annotations
 
 
-class OwnReads:
+class ReadsOfOthers:
     """The count of one broker since it started, without what was pulled by this process."""
 
     def __init__(self) -> None:
