@@ -38,7 +38,7 @@ class BrokerFigures:
     place: BrokerPlace | None = None
     """Where it is, as the name server said last."""
     runtime: dict[str, str] = field(default_factory=dict)
-    own_reads: ReadsOfOthers = field(default_factory=ReadsOfOthers)
+    reads_of_others: ReadsOfOthers = field(default_factory=ReadsOfOthers)
     console_got: int = 0
     """Messages that the console itself pulled of it."""
     config: dict[str, str] = field(default_factory=dict)
