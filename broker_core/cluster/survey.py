@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from broker_core.cluster.link import ClusterLink
-from broker_core.cluster.model import CLOCK_MARGIN_MS, QueueSlice, Survey, Unknown, Wanted
 from broker_core.cluster.puller import UNLISTED_TOPICS, Puller
+from broker_core.cluster.slices import CLOCK_MARGIN_MS, QueueSlice, Survey, SurveyRequest, Unknown
 from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
@@ -63,7 +63,7 @@ class ClusterSurvey:
         puller: Asks the brokers.
     """
 
-    def __init__(self, client: ClusterLink, wanted: Wanted, puller: Puller) -> None:
+    def __init__(self, client: ClusterLink, wanted: SurveyRequest, puller: Puller) -> None:
         self._client = client
         self._wanted = wanted
         self._puller = puller

@@ -30,8 +30,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from broker_core.cluster.model import QueueSlice, ReadLimits, Unknown
-from broker_core.cluster.reader import EXPIRED, Left, QueueReader
+from broker_core.cluster.reader import EXPIRED, Left, SliceReader
+from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
 from broker_core.engine.store.layout import answer_records
 from broker_core.errors import NetworkError, ReportError, UsageError
 from spark_reports.datasource.cluster_options import cluster_options_of
@@ -184,7 +184,7 @@ def _wanted(partition: ClusterPartition, selection: Selection, skipped: Skipped,
     if not partition.slices:
         return
     tally = _Tally(skipped, strict=strict)
-    with QueueReader(partition.name_servers, partition.place, limits=partition.limits) as reader:
+    with SliceReader(partition.name_servers, partition.place, limits=partition.limits) as reader:
         for turn in reader.turns(partition.slices):
             for left in turn.left:
                 tally.leave(left)

@@ -13,8 +13,8 @@ from typing import Any
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.names import check_group, is_group_name
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
 from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError

@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import CodecError, RecordError, RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.record import decode_record, read_head

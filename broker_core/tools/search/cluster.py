@@ -21,9 +21,9 @@ from itertools import accumulate, chain
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.records import split_records
+from broker_core.cluster.slices import QueueSlice
 from broker_core.counted import counted
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
