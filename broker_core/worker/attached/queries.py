@@ -33,7 +33,7 @@ from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.lost_parts import LostParts, too_slow
 from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
@@ -215,8 +215,13 @@ class ClusterQueries:
 
     async def _find_offset(self, topic: str, shown: int, timestamp_ms: int) -> FoundOffset:
         broker, queue_id = self._link.numbers.queue_of(shown)
-        part = await whole_queue(self._link, MessageQueue(topic, broker, queue_id))
-        return FoundOffset(await first_stored_from(Puller(self._link), part, timestamp_ms))
+        page_ms = self._link.settings.page_ms
+        try:
+            async with asyncio.timeout(page_ms / 1000):
+                part = await whole_queue(self._link, MessageQueue(topic, broker, queue_id))
+                return FoundOffset(await first_stored_from(Puller(self._link), part, timestamp_ms))
+        except TimeoutError as error:
+            raise too_slow(broker, page_ms) from error
 
     async def _detail_by_id(self, message_id: str) -> MessageDetail:
         host, offset = parse_offset_message_id(message_id)
