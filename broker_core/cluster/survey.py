@@ -115,13 +115,12 @@ class ClusterSurvey:
     async def _topic(self, topic: str) -> None:
         try:
             async with self._at_once:
-                route = await self._client.readable_route(topic)
+                route = await self._client.listed_route(topic)
         except _TOLD as error:
-            # One that does not exist was deleted since the name server listed it.
-            if error.context.get("code") != ResponseCode.TOPIC_NOT_EXIST:
-                self._miss("", f"the name server could not tell where topics are: {error.message}")
+            self._miss("", f"the name server could not tell where topics are: {error.message}")
             return
-        await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))
+        if route is not None:  # else it was deleted since its name was listed
+            await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))
 
     async def _part(self, topic: str, route: Route, data: QueueData) -> None:
         """The queues of a topic on one broker."""

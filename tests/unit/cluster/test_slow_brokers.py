@@ -53,3 +53,11 @@ def test_a_survey_names_who_is_silent_and_plans_the_other(cluster, monkeypatch):
     assert {part.broker for part in survey.slices} == {"b"}
     assert [one.broker for one in survey.unknown] == ["a"]
     assert "did not answer" in survey.unknown[0].reason
+
+
+def test_a_topic_is_read_whatever_its_name():
+    odd = "%RETRY%" + "g" * 200
+    cluster = FakeCluster([FakeBroker("a", {odd: 1}, {odd: 3})])
+    with on_a_thread(cluster), SliceReader(cluster.name_server, limits=ReadLimits(0, 0, retry_seconds=0.1)) as reader:
+        survey = reader.survey(SurveyRequest())
+    assert [(part.topic, part.messages) for part in survey.slices] == [(odd, 3)]
