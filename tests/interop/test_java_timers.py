@@ -16,6 +16,7 @@ from broker_core.store.message_store import MessageStore
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.foreign_tools import need
 from tests.support.shared import shared_dir
+from tests.support.toolchains import SHORT_LIVED
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
@@ -35,6 +36,7 @@ class Peer:
         port = random.randrange(21_000, 31_000)
         self.name_server = f"127.0.0.1:{port}"
         self._environment = {**os.environ, "PEER_NS_PORT": str(port), "PEER_PORT": str(port + 500), "PEER_HEAP": "256m"}
+        self._environment["JAVA_TOOL_OPTIONS"] = " ".join(SHORT_LIVED)
 
     @property
     def store(self) -> Path:
@@ -70,7 +72,7 @@ def send_timers(peer, tmp_path):
     )
 
     def send(name_server: str, *, first_ms: int) -> None:
-        options = [f"-Duser.home={tmp_path}", "-Xmx128m", "-cp", class_path, "JavaTimers"]
+        options = [*SHORT_LIVED, f"-Duser.home={tmp_path}", "-Xmx128m", "-cp", class_path, "JavaTimers"]
         arguments = [name_server, TOPIC, str(COUNT), str(first_ms), "700", str(RECALLED)]
         done = subprocess.run(["java", *options, *arguments], capture_output=True, text=True, check=False, timeout=240)
         lines = done.stdout.splitlines()

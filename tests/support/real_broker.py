@@ -24,6 +24,7 @@ from broker_core.remoting.frame import RemotingCommand
 from tests.support.foreign_tools import need
 from tests.support.remoting_peer import eventually_answers
 from tests.support.shared import shared_dir
+from tests.support.toolchains import SHORT_LIVED
 
 _TAKES_SUBSCRIPTION = 4
 _TIMEOUT_MS = 20_000
@@ -59,6 +60,7 @@ class RealBroker:
             "PEER_NS_PORT": str(name_server),
             "PEER_PORT": str(broker),
             "PEER_HEAP": "384m",
+            "JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED),
         }
         self._name_server_again: subprocess.Popen[bytes] | None = None
         self._name_server_line: list[str] = []
