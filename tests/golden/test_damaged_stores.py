@@ -15,6 +15,7 @@ from broker_core.store.message_store import MessageStore
 from broker_core.store_command import main
 from tests.support.golden import contents, golden_store
 
+pytestmark = pytest.mark.timeout(600)  # twelve copies of a store each, on whatever machine
 SEED = int(os.environ.get("ORBIT_FUZZ_SEED", "7"))
 
 
