@@ -23,6 +23,7 @@ from broker_core.worker.channel.schema import WorkerMessage
 from broker_core.worker.questions.alerts import AlertPage, AlertQuery
 from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred, Snapshot, Subscriptions
 from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.letter_notes import LetterNotePage, NoteQuery
 from broker_core.worker.questions.lifecycle import Done
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
-HistoryQuery = ReadHistory | ReadEvents | ReadOwnership | AlertQuery
-"""Alerts are judged where the history is kept, by the same samples."""
-HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | Done
+HistoryQuery = ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
+"""Alerts are judged where the history is kept, by the same samples; notes are a table of its database."""
+HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done
 
 
 class HistoryKeeper(Protocol):

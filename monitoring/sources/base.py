@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ReadHistory,
         ReadOwnership,
     )
+    from broker_core.worker.questions.letter_notes import LetterNotePage, NoteCommand, ReadLetterNotes
     from broker_core.worker.questions.lifecycle import Done, Ready
     from broker_core.worker.questions.searches import Followed, FollowStarted, SearchHits, SearchStarted, StartFollow
     from broker_core.worker.questions.stored_messages import (
@@ -181,6 +182,11 @@ class ClusterSource(Protocol):
 
     def change_alerts(self, command: AlertCommand) -> Pending[Done]:
         """Change a rule, a mute or the web hook; what a person changes becomes an event."""
+
+    def read_letter_notes(self, query: ReadLetterNotes) -> Pending[LetterNotePage]:
+        """Notes on dead letters and their groups; they are kept in the history, and fail where none is kept."""
+
+    def change_letter_notes(self, command: NoteCommand) -> Pending[Done]: ...
 
     def read_store(self) -> Pending[StorePicture]:
         """The store from inside; only of a broker that Orbit runs itself."""

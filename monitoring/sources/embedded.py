@@ -60,6 +60,7 @@ from broker_core.worker.questions.history import (
     ReadHistory,
     ReadOwnership,
 )
+from broker_core.worker.questions.letter_notes import LetterNotePage, NoteCommand, ReadLetterNotes
 from broker_core.worker.questions.lifecycle import Done, Fatal, Ready, Stage
 from broker_core.worker.questions.searches import (
     ContinueFollow,
@@ -233,6 +234,12 @@ class EmbeddedSource:
         return self._ask(query, AlertPage)
 
     def change_alerts(self, command: AlertCommand) -> Pending[Done]:
+        return self._ask(command, Done)
+
+    def read_letter_notes(self, query: ReadLetterNotes) -> Pending[LetterNotePage]:
+        return self._ask(query, LetterNotePage)
+
+    def change_letter_notes(self, command: NoteCommand) -> Pending[Done]:
         return self._ask(command, Done)
 
     def read_store(self) -> Pending[StorePicture]:

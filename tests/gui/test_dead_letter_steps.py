@@ -22,7 +22,7 @@ from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES
 from gui.views.dead_letters.receipt import HEAD
 from gui.views.dead_letters.view import DeadLettersView
 from gui.words.text import CatalogueTranslator, load_catalogue, tr
-from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT
+from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_source import TAKEN_MS, FakePending, fake_state

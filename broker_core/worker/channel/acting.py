@@ -18,6 +18,14 @@ from broker_core.worker.questions.alerts import (
 )
 from broker_core.worker.questions.delays import ForecastTimers, ListDelayed, ListTimers
 from broker_core.worker.questions.history import ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.letter_notes import (
+    AdoptNotes,
+    MarkLetters,
+    NoteGroup,
+    NoteLetters,
+    NoteResends,
+    ReadLetterNotes,
+)
 from broker_core.worker.questions.lifecycle import Shutdown
 from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, EndFollow, EndSearch, StartFollow, StartSearch
 from broker_core.worker.questions.stored_messages import (
@@ -36,9 +44,10 @@ _LOOKING = (
     ReadLifeline, ReadMessage, ReadMessageById, ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartFollow,
     StartSearch,
     ReadAlerts, PutAlertRules, RemoveAlertRule, MuteAlert, SetAlertWebhook, TryAlertWebhook, AdoptAlerts, MarkAlertsTold,
+    ReadLetterNotes, MarkLetters, NoteLetters, NoteResends, NoteGroup, AdoptNotes,
 )  # fmt: skip
-"""Requests that leave the cluster as it is; alert rules are Orbit's own, and who only looks needs them as much. What is not
-named here counts as acting, so that nothing is forgotten."""
+"""Requests that leave the cluster as it is; alert rules and notes are Orbit's own, and who only looks needs them as much. What
+is not named here counts as acting, so that nothing is forgotten."""
 
 
 def acts(query: Query) -> bool:

@@ -66,6 +66,7 @@ from broker_core.worker.questions.history import (
     ReadHistory,
     ReadOwnership,
 )
+from broker_core.worker.questions.letter_notes import LetterNotePage, NoteQuery
 from broker_core.worker.questions.lifecycle import Done, Fatal, Hello, Ready, Shutdown, Stage
 from broker_core.worker.questions.searches import (
     ContinueFollow,
@@ -187,6 +188,7 @@ Query = (
     | TryAlertWebhook
     | AdoptAlerts
     | MarkAlertsTold
+    | NoteQuery
 )
 Answer = (
     MessagePage
@@ -217,6 +219,7 @@ Answer = (
     | StorePicture
     | Lifeline
     | AlertPage
+    | LetterNotePage
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

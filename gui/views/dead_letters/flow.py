@@ -25,7 +25,8 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.step_bar import StepBar
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
-from monitoring.dead_letters import CONSUMED, HANDLED, RESENT, DeadLetter
+from monitoring.dead_letters import CONSUMED, DeadLetter
+from monitoring.letter_notes import HANDLED, RESENT
 from monitoring.resending import ResendOrder, ResendOutcome
 
 INSPECT, EDIT, RESEND, VERIFY, CLOSE = STEPS = ("inspect", "edit", "resend", "verify", "close")
@@ -97,6 +98,12 @@ class LetterFlow(QObject):
             if side is not None:
                 side.show_rows(self._rows)
         self._show_steps()
+
+    def show_note_refusal(self, refusal: str) -> None:
+        """Know why no note can be kept; empty where it can."""
+        self.inspect.show_note_refusal(refusal)
+        if self._close.made is not None:
+            self._close.made.show_refusal(refusal)
 
     def show_chosen(self, rows: Sequence[LetterRow]) -> None:
         """Know which of them are selected."""
@@ -180,6 +187,7 @@ class LetterFlow(QObject):
 
     def _make_close(self) -> CloseSide:
         made = CloseSide(self._context.theme)
+        made.show_refusal(self._notes.refusal)
         made.show_rows(self._rows)
         made.marked.connect(self._notes.mark)
         return made

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,13 +7,8 @@ import pytest
 
 from broker_core.api import ORIGIN_LINK
 from broker_core.worker.questions.delays import DelayedMessages
-from monitoring import dead_letters
 from monitoring.dead_letters import (
-    HANDLED,
-    OPEN,
-    RESENT,
     RUNGS_MAX,
-    Notes,
     Rung,
     dead_letter,
     group_figures,
@@ -26,6 +20,7 @@ from monitoring.dead_letters import (
     top_origins,
     waiting_retries,
 )
+from monitoring.letter_notes import RESENT, Note
 from monitoring.payload.listed import NO_MASK, nothing_masked
 from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
 
@@ -108,31 +103,10 @@ def test_a_delay_level_tells_the_attempt(level, attempt):
     assert (found.group, found.attempt, found.due_ms, found.keys, found.tag) == ("g", attempt, 6, "k", "t")
 
 
-def test_notes_are_kept_as_text():
-    notes = Notes()
-    notes.change("A", text="warehouse 七", mark=OPEN)
-    notes.change("A", mark=HANDLED)
-    again = Notes(notes.as_text())
-    assert (again.of("A").text, again.of("A").mark, again.of("B").mark) == ("warehouse 七", HANDLED, "new")
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"A": 1}', '{"A": {"colour": "red"}}'])
-def test_what_is_no_notes_is_none(text):
-    assert json.loads(Notes(text).as_text()) == {}
-
-
-def test_the_oldest_notes_go(monkeypatch):
-    monkeypatch.setattr(dead_letters, "NOTES_MAX", 3)
-    notes = Notes()
-    for name in "ABCAD":
-        notes.change(name, mark=OPEN)
-    assert list(json.loads(notes.as_text())) == ["C", "A", "D"]
-
-
 def test_proof():
     letter = dead_letter(DETAIL, NO_MASK)
-    note = Notes().change("x", mark=RESENT, topic="orders", queue_id=2, queue_offset=40, at_ms=TAKEN_MS)
-    assert proof(Notes().of("x"), letter, [letter], {}) == ""
+    note = Note(RESENT, "", "orders", 2, 40, TAKEN_MS)
+    assert proof(Note(), letter, [letter], {}) == ""
     assert proof(note, letter, [letter], {}) == "unknown"
     assert proof(note, letter, [letter], {("orders", 2): 40}) == "waiting"
     assert proof(note, letter, [letter], {("orders", 2): 41}) == "consumed"

@@ -14,7 +14,7 @@ import pytest
 from broker_core.api import Query, ReadOnlyConnectionError, acts
 from broker_core.protocol.administration import ACTING, READING
 from broker_core.worker.channel import schema
-from broker_core.worker.questions import alerts
+from broker_core.worker.questions import alerts, letter_notes
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.lifecycle import Ready
 from monitoring.sources import base
@@ -26,10 +26,10 @@ LOOKING = {
     "browse_queue", "find_offset", "read_message", "read_message_by_id", "list_connections", "read_alerts", "read_store",
     "list_members", "list_delayed", "list_transactions", "list_atomic", "read_history", "read_events", "read_ownership",
     "measure_topics", "transaction_history", "forecast_timers", "list_timers", "start_search", "continue_search",
-    "read_fields", "end_search", "read_lifeline", "start_follow", "continue_follow", "end_follow",
+    "read_fields", "read_letter_notes", "end_search", "read_lifeline", "start_follow", "continue_follow", "end_follow",
 }  # fmt: skip
-LOCAL = {"change_alerts"}
-"""Alert rules are Orbit's own: who only looks needs them as much."""
+LOCAL = {"change_alerts", "change_letter_notes"}
+"""Alert rules and notes are Orbit's own: who only looks needs them as much."""
 OF_NOTES = {"note_event"}
 """Refused on a connection that only looks; it changes nothing in a cluster, so production is not asked about."""
 WITH_CODES = {"ask_broker"}
@@ -107,7 +107,7 @@ def value_of(kind: object) -> list[object]:
 
 def given(name: str) -> Iterator[list[object]]:
     action = schema.EndTransaction | schema.CheckTransaction | schema.ResumeTransaction
-    names = vars(schema) | vars(alerts) | vars(base) | {"TransactionAction": action}
+    names = vars(schema) | vars(alerts) | vars(letter_notes) | vars(base) | {"TransactionAction": action}
     hints = typing.get_type_hints(calls()[name], globalns=names)
     parameters = [one for one in inspect.signature(calls()[name]).parameters.values() if one.name != "self"]  # type: ignore[arg-type]
     wanted = [one for one in parameters if one.default is inspect.Parameter.empty]

@@ -8,6 +8,14 @@ from broker_core.worker.channel.acting import acts, refusal
 from broker_core.worker.questions.administration import AskBroker, CreateTopic, MeasureTopics
 from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
 from broker_core.worker.questions.history import ReadOwnership
+from broker_core.worker.questions.letter_notes import (
+    AdoptNotes,
+    MarkLetters,
+    NoteGroup,
+    NoteLetters,
+    NoteResends,
+    ReadLetterNotes,
+)
 from broker_core.worker.questions.lifecycle import Shutdown
 from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
 from broker_core.worker.questions.transactions import (
@@ -48,6 +56,12 @@ def test_looking_and_stopping_are_no_acts():
         MeasureTopics(["T"]),
         ReadOwnership("g", 0, 1),
         Shutdown(),
+        ReadLetterNotes([]),
+        MarkLetters([], "open"),
+        NoteLetters([], ""),
+        NoteResends([], [], [], [], []),
+        NoteGroup("g", ""),
+        AdoptNotes("", ""),
         AskBroker(RequestCode.GET_BROKER_CONFIG),
     ]
     assert not any(acts(query) for query in looking)
