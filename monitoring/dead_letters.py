@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from broker_core.api import ORIGIN_LINK, first_topic_of_retry, resent_properties
+from broker_core.api import ORIGIN_LINK, first_topic_of_retry
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import DelayedMessages
-from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage
+from broker_core.worker.questions.stored_messages import MessageDetail
 from monitoring.letter_notes import Note
 from monitoring.payload.listed import ListMask, MaskOf
 from monitoring.state import ClusterState
@@ -227,19 +227,6 @@ def retry_ladder(attempt_now: int, due_ms: int, delays_ms: Sequence[int], *, ret
             due_ms += wait_ms
         rungs.append(Rung(attempt, wait_ms, due_ms))
     return rungs
-
-
-def resend_of(detail: MessageDetail, *, to_group: bool) -> SendMessage:
-    """What sends a dead letter again: to the topic it was first sent to, or to its group alone.
-
-    A topic has all its groups get the message again; the group's retry topic has nobody else get it.
-    """
-    group = detail.topic.removeprefix(reserved.DLQ_PREFIX)
-    origin = first_topic_of_retry(detail.properties) or ""
-    properties = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
-    if to_group:
-        properties["RETRY_TOPIC"] = origin
-    return SendMessage(reserved.RETRY_PREFIX + group if to_group else origin, -1, detail.body, properties, detail.flag)
 
 
 def proof(

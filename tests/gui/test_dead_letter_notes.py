@@ -18,12 +18,11 @@ from broker_core.worker.questions.letter_notes import (
     NoteResends,
     ReadLetterNotes,
 )
-from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.views.dead_letters.flow import CLOSE
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.settings_notes import GROUP_NOTES_KEY, NOTES_KEY
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
-from monitoring.letter_notes import HANDLED, OPEN, PARKED, RESENT
+from monitoring.letter_notes import HANDLED, OPEN, PARKED, RESENT, Note
 from tests.gui.test_dead_letters import DeadSource, letter, select, write
 from tests.support.fake_source import TAKEN_MS, fake_state
 
@@ -61,8 +60,9 @@ def id_of(view, offset: int) -> str:
     return letter(view, offset).letter.offset_message_id
 
 
-def receipt(offset: int = 7) -> SendReceipt:
-    return SendReceipt("new", 0, offset, TAKEN_MS)
+def resent(view, offset: int) -> dict[str, Note]:
+    """A note on a dead letter that was sent again, to its own offset."""
+    return {id_of(view, offset): Note(RESENT, "", "orders", 0, offset, TAKEN_MS)}
 
 
 # ---- changes -----------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_a_note_that_arrives_while_the_field_is_edited_is_not_replaced_by_what_n
 
 def test_resends_are_shown_at_once_and_noted_in_one_command(view, source, qtbot):
     for offset in (3, 4, 5):
-        view.notes.sent(letter(view, offset).letter, "orders", receipt(offset))
+        view.notes.sent(resent(view, offset))
     assert {letter(view, offset).note.mark for offset in (3, 4, 5)} == {RESENT}
     assert asked(source, NoteResends) == []
     qtbot.waitUntil(lambda: bool(asked(source, NoteResends)))
@@ -141,15 +141,15 @@ def test_resends_are_shown_at_once_and_noted_in_one_command(view, source, qtbot)
 
 
 def test_a_mark_after_a_resend_stays(view, source):
-    view.notes.sent(letter(view, 3).letter, "orders", receipt())
+    view.notes.sent(resent(view, 3))
     view.notes.mark([letter(view, 3)], HANDLED)
     assert [type(query) for query in source.asked_notes][-3:] == [NoteResends, MarkLetters, ReadLetterNotes]
-    assert (letter(view, 3).note.mark, letter(view, 3).note.queue_offset) == (HANDLED, 7)
+    assert (letter(view, 3).note.mark, letter(view, 3).note.queue_offset) == (HANDLED, 3)
 
 
 def test_resends_that_could_not_be_noted_stay_on_the_page_and_are_noted_later(view, source, qtbot):
     source.fail_notes_with = WorkerError("the disk is full")
-    view.notes.sent(letter(view, 3).letter, "orders", receipt())
+    view.notes.sent(resent(view, 3))
     qtbot.waitUntil(lambda: bool(view.notes.refusal))
     assert letter(view, 3).note.mark == RESENT
     source.fail_notes_with = None
@@ -157,14 +157,14 @@ def test_resends_that_could_not_be_noted_stay_on_the_page_and_are_noted_later(vi
     assert view.notes.refusal == ""
     again = NoteBook(source, view.context.settings, view)
     again.read([letter(view, 3).letter])
-    assert again.of(letter(view, 3).letter).queue_offset == 7
+    assert again.of(letter(view, 3).letter).queue_offset == 3
 
 
 def test_resends_are_noted_also_when_the_page_is_closed_at_once(view, source):
     page = QObject()
     notes = NoteBook(source, view.context.settings, page)
-    notes.sent(letter(view, 3).letter, "orders", receipt())
-    notes.sent(letter(view, 4).letter, "orders", receipt())
+    notes.sent(resent(view, 3))
+    notes.sent(resent(view, 4))
     assert asked(source, NoteResends) == []
     delete(page)
     (command,) = asked(source, NoteResends)

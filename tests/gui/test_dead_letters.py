@@ -25,7 +25,8 @@ from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice, Placeholder
 from monitoring.dead_letters import WaitingRetry
-from monitoring.letter_notes import HANDLED, OPEN, RESENT
+from monitoring.letter_notes import HANDLED, OPEN, RESENT, Note
+from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, FakePending, FakeSource, fake_detail, fake_page, fake_state
 
 pytestmark = [
@@ -83,7 +84,12 @@ def source() -> DeadSource:
 
 
 @pytest.fixture
-def view(show_page, source):
+def replays(source, tmp_path, monkeypatch):
+    return replays_of(source, tmp_path / "replays", monkeypatch)
+
+
+@pytest.fixture
+def view(show_page, source, replays):
     return show_page(DeadLettersView, source)
 
 
@@ -326,7 +332,7 @@ def test_dead_letters_are_sent_to_their_group_with_links(view, source, qtbot):
     assert "ORIGIN_MESSAGE_ID" not in first.properties
     ids = {letter(view, offset).letter.offset_message_id for offset in (3, 5)}
     assert {first.properties[ORIGIN_LINK], second.properties[ORIGIN_LINK]} == ids
-    assert {letter(view, offset).note.mark for offset in (3, 5)} == {RESENT}
+    qtbot.waitUntil(lambda: {letter(view, offset).note.mark for offset in (3, 5)} == {RESENT})
 
 
 def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, source, qtbot):
@@ -352,7 +358,7 @@ def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, sou
     dialog.cancel.click()
 
 
-def test_the_proof_follows_the_offset_of_the_group(view, source):
+def test_the_proof_follows_the_offset_of_the_group(view, source, qtbot):
     select(view, 3)
     source.send_message = lambda _message: FakePending(SendReceipt("id", 0, 900_000, TAKEN_MS))
     dialog = view.ask_resend()
@@ -360,7 +366,7 @@ def test_the_proof_follows_the_offset_of_the_group(view, source):
     target.choose("topic")
     target.chosen.emit("topic")
     dialog.go.click()
-    assert letter(view, 3).proof == "waiting"
+    qtbot.waitUntil(lambda: letter(view, 3).proof == "waiting")
     assert "Not read yet" in view.side.proof_line.text()
     state = fake_state(TAKEN_MS + 200)
     view.state_changed(replace(state, position_offset=np.full_like(state.position_offset, 900_001)))
@@ -375,7 +381,7 @@ def test_what_the_group_failed_on_again_is_not_called_consumed(view, source):
     select(view, 3)
     resent = letter(view, 3).letter
     key = resent.properties["UNIQ_KEY"]
-    view.notes.sent(resent, resent.origin_topic, SendReceipt("new", 0, 0, TAKEN_MS))
+    view.notes.sent({resent.offset_message_id: Note(RESENT, "", resent.origin_topic, 0, 0, TAKEN_MS)})
     retry = WaitingRetry(1, "stock-worker", 2, TAKEN_MS + 1_000, "", "", key)
     view.reader.retries = [replace(retry, group="payment-settle")]
     view.reader.retries_changed.emit()

@@ -146,7 +146,7 @@ class LetterFlow(QObject):
             return None
         context = self._context
         dialog = resend_dialog(
-            context.source, context.theme, letters, self._notes.sent, self._page, order=self.resend.order,
+            context, letters, self._notes.sent, self._page, order=self.resend.order,
             ended=self.verify.show_outcome,
         )  # fmt: skip
         dialog.finished.connect(dialog.deleteLater)

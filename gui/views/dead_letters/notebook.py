@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,7 +21,6 @@ from broker_core.worker.questions.letter_notes import (
     NoteResends,
     ReadLetterNotes,
 )
-from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.operations.queries import LatestQuery
 from gui.views.dead_letters.columns import LetterRow
 from gui.views.dead_letters.note_commands import NoteCommands
@@ -30,7 +28,7 @@ from gui.views.dead_letters.settings_notes import SettingsNotes
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.dead_letters import DeadLetter
-from monitoring.letter_notes import RESENT, Note
+from monitoring.letter_notes import Note
 from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
@@ -141,14 +139,16 @@ class NoteBook(QObject):
         if group and self.of_group(group) != text:
             self._change(NoteGroup(group, text))
 
-    def sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
-        """Note that it was sent again, and where to."""
-        # Brokers of other makes do not report when they stored it.
-        at_ms = receipt.store_ms if receipt.store_ms >= 0 else time.time_ns() // 1_000_000
-        key = letter.offset_message_id
-        self._unsaved.pop(key, None)
-        self._unsaved[key] = Note(RESENT, "", topic, receipt.queue_id, receipt.queue_offset, at_ms)
-        self._unsent.add(key)
+    def sent(self, notes: Mapping[str, Note]) -> None:
+        """Note that dead letters were sent again, and where to.
+
+        Args:
+            notes: By offset message id of the dead letter; without text.
+        """
+        for key, note in notes.items():
+            self._unsaved.pop(key, None)
+            self._unsaved[key] = note
+            self._unsent.add(key)
         if len(self._unsaved) >= LETTERS_ASKED_MAX:
             self._send_resends()
         elif not self._batch.isActive():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broker_core.api import ORIGIN_LINK
 from broker_core.worker.questions.delays import DelayedMessages
 from monitoring.dead_letters import (
     RUNGS_MAX,
@@ -15,7 +14,6 @@ from monitoring.dead_letters import (
     group_positions,
     may_have_any,
     proof,
-    resend_of,
     retry_ladder,
     top_origins,
     waiting_retries,
@@ -85,13 +83,6 @@ def test_a_dead_letter_and_its_origin():
     assert top_origins([letter, letter, replace(letter, origin_topic="a"), replace(letter, origin_topic="")], 1) == [
         ("orders", 2)
     ]
-
-
-def test_a_resend_keeps_what_is_the_producers_and_links_back():
-    kept = {"KEYS": "k", "TAGS": "t", "UNIQ_KEY": "u", "region": "eu", ORIGIN_LINK: DETAIL.offset_message_id}
-    to_topic, to_group = resend_of(DETAIL, to_group=False), resend_of(DETAIL, to_group=True)
-    assert (to_topic.topic, to_topic.properties, to_topic.flag, to_topic.body) == ("orders", kept, 7, DETAIL.body)
-    assert (to_group.topic, to_group.properties) == ("%RETRY%stock-worker", {**kept, "RETRY_TOPIC": "orders"})
 
 
 @pytest.mark.parametrize(("level", "attempt"), [(1, 1), (3, 1), (4, 2), (18, 16)])

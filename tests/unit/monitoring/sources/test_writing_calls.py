@@ -37,7 +37,6 @@ WITH_CODES = {"ask_broker"}
 ASKS_BY_DIALOG = {"ActionPlan", "ActionDialog", "ProductionField"}
 BEHIND_DIALOGS = {
     "views/messages/burst.py": "views/messages/composing.py",
-    "views/dead_letters/paced.py": "views/dead_letters/resend.py",
     "operations/topic_import.py": "views/topics/import_dialog.py",
     "operations/requests.py": "operations/offset_reset.py",
     "operations/offset_reset.py": "views/consumers/reset_dialog.py",
