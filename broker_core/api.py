@@ -56,14 +56,11 @@ from broker_core.tools.search.language import parse_field, parse_filter
 from broker_core.tools.search.marks import Marks, marks_of
 from broker_core.tools.search.patterns import MarkPattern
 from broker_core.version import ORBIT_VERSION
-from broker_core.worker.channel.acting import acts, refusal
 from broker_core.worker.channel.client import WorkerClient
 from broker_core.worker.channel.schema import (
     PROTOCOL_VERSION,
-    Answer,
     Cancel,
     Failure,
-    Query,
     Reply,
     Request,
     WindowMessage,
@@ -82,7 +79,6 @@ __all__ = [
     "PROTOCOL_VERSION",
     "QUEUES_OF_BROKER",
     "AccountRefusedError",
-    "Answer",
     "BugError",
     "Cancel",
     "CancelledByUserError",
@@ -102,7 +98,6 @@ __all__ = [
     "NetworkError",
     "OrbitError",
     "PortInUseError",
-    "Query",
     "ReadOnlyConnectionError",
     "Rejection",
     "RemoteError",
@@ -127,7 +122,6 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
-    "acts",
     "as_message_queue",
     "counted",
     "emit",
@@ -142,7 +136,6 @@ __all__ = [
     "parse_object",
     "parse_properties",
     "read_imports",
-    "refusal",
     "rejection",
     "replays_folder",
     "resent_properties",

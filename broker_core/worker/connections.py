@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from broker_core.clock import wall_clock_ms
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Client, Consumers, Producers
 from broker_core.errors import UsageError
 from broker_core.protocol.codes import LanguageCode, version_name
-from broker_core.worker.questions.administration import CloseConnection, ConnectionPage
+from broker_core.worker.questions.administration import CloseConnection, ConnectionPage, ListConnections
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 
 PRODUCER, CONSUMER = "producer", "consumer"
 CLOSE_REASON = "closed by hand at the console"
@@ -54,6 +57,19 @@ class _Member(NamedTuple):
     client: Client
     group: str
     topics: Mapping[str, str]
+
+
+def connection_handlers(engine: ConnectionEngine) -> list[Handler]:
+    """Handlers on the engine's loop."""
+
+    async def read(_query: ListConnections) -> ConnectionPage:
+        return list_connections(engine, now_ms=wall_clock_ms())
+
+    async def close(command: CloseConnection) -> Done:
+        await close_connection(engine, command)
+        return Done()
+
+    return [ListConnections.answered_by(read), CloseConnection.answered_by(close)]
 
 
 def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 from broker_core.engine.schedule.delay_console import DelayConsole, DelayedPage, LevelFigures, Place
 from broker_core.engine.schedule.lateness import LATE_FROM_MS, LatenessCounts
 from broker_core.errors import BugError, UsageError
-from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages
+from broker_core.worker.handlers import Run
+from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed
 from broker_core.worker.questions.figures import Columns
+from broker_core.worker.questions.question import Handler
 
 _FLOATS = frozenset({"late_p50_ms", "late_p99_ms"})
 
@@ -38,6 +41,24 @@ def lateness_columns(levels: LatenessCounts | None, timers: LatenessCounts | Non
         "timers": b"" if timers is None else _packed("timers", timers.deliveries),
         "counted_s": _packed("counted_s", (levels.seconds,)),
     }
+
+
+def delay_handlers(console: Callable[[], DelayConsole | None], run: Run) -> list[Handler]:
+    """Handlers of delay levels, on the engine's loop."""
+
+    def serving() -> DelayConsole:
+        found = console()
+        if found is None:
+            raise UsageError("this broker delivers no delayed messages at the moment")
+        return found
+
+    async def read(query: ListDelayed) -> DelayedMessages:
+        return delayed_messages(query.level, await run(serving().page_reader(query.level, query.start_offset, query.count)))
+
+    async def act(command: ActOnDelayed) -> DelayedActed:
+        return await act_on_delayed(serving(), command)
+
+    return [ListDelayed.answered_by(read), ActOnDelayed.answered_by(act)]
 
 
 def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
 from broker_core.protocol.message.record import decode_record
-from broker_core.worker.channel.schema import Answer
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 from broker_core.worker.searches import SearchStore
 
@@ -121,23 +121,19 @@ class Follows:
         self._open.clear()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    async def answer(self, query: StartFollow | ContinueFollow | EndFollow) -> Answer:
-        """Carry one request out.
+    def handlers(self) -> list[Handler]:
+        """Those of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
+        return [
+            StartFollow.answered_by(self._start),
+            ContinueFollow.answered_by(self._continue),
+            EndFollow.answered_by(self._end),
+        ]
 
-        Raises:
-            FilterError: The filter or a rule cannot be read.
-            UsageError: Too many are followed, there is none of that number, or a question about it is open.
-        """
-        match query:
-            case StartFollow():
-                return await self._start(query)
-            case ContinueFollow(follow_id):
-                return await self._continue(follow_id)
-            case EndFollow(follow_id):
-                ended = self._open.pop(follow_id, None)
-                if ended is not None:
-                    ended.is_ended = True
-                return Done()
+    async def _end(self, query: EndFollow) -> Done:
+        ended = self._open.pop(query.follow_id, None)
+        if ended is not None:
+            ended.is_ended = True
+        return Done()
 
     async def _start(self, query: StartFollow) -> FollowStarted:
         check_follow(query, open_already=len(self._open))
@@ -160,7 +156,8 @@ class Follows:
             breathe=Breather(),
         )
 
-    async def _continue(self, follow_id: int) -> Followed:
+    async def _continue(self, query: ContinueFollow) -> Followed:
+        follow_id = query.follow_id
         opened = self._open.get(follow_id)
         if opened is None:
             raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")

@@ -14,17 +14,20 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import OrbitError, WorkerError
+from broker_core.errors import OrbitError, UsageError, WorkerError
 from broker_core.worker.channel.schema import WorkerMessage
+from broker_core.worker.handlers import Run
 from broker_core.worker.questions.alerts import AlertPage, AlertQuery
 from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred, Snapshot, Subscriptions
-from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, RecordQuery
 from broker_core.worker.questions.letter_notes import LetterNotePage, NoteQuery
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker
@@ -44,7 +47,7 @@ EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
-HistoryQuery = ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
+HistoryQuery = RecordQuery | AlertQuery | NoteQuery
 """Alerts are judged where the history is kept, by the same samples; notes are a table of its database."""
 HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done
 
@@ -60,6 +63,23 @@ class HistoryKeeper(Protocol):
 
     def close(self) -> None:
         """Write everything down; may block for seconds."""
+
+
+def history_handlers(history: HistoryKeeper | None, *, run: Run, missing: str) -> list[Handler]:
+    """Handlers of everything that a history answers.
+
+    Args:
+        history: None: none is kept.
+        run: Runs a function on a thread.
+        missing: Why none is kept.
+    """
+
+    async def answer(query: HistoryQuery) -> HistoryAnswer:
+        if history is None:
+            raise UsageError(missing)
+        return await run(partial(history.answer, query))
+
+    return [kind.answered_by(answer) for kind in get_args(HistoryQuery)]
 
 
 class OpenHistory(Protocol):

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.tools.search.fields import group_of_topic
+from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.lifeline.family import gather_family, join_family
 from broker_core.worker.lifeline.gather import WHOLE, LifelineStore, Reach
 from broker_core.worker.lifeline.model import Position, Story
 from broker_core.worker.questions.history import HistoryLines, ReadHistory
 from broker_core.worker.questions.stored_messages import Lifeline
-
-_T = TypeVar("_T")
 
 POSITIONS_MAX = 200
 """Groups whose progress is told; as many series as the history gives at once."""
@@ -28,12 +27,6 @@ GAP_MS_MAX = 10_000
 _SECOND_MS = 1_000
 _NO_HISTORY = "No history of offsets is kept by this process: when groups came past it is not known."
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
-
-
-class Run(Protocol):
-    """Runs a function on a thread."""
-
-    def __call__(self, work: Callable[[], _T], /) -> Awaitable[_T]: ...
 
 
 class Offsets(Protocol):

@@ -6,10 +6,11 @@ The functions here may run on any thread; each call reads a bounded number of re
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from broker_core.engine.store.results import GetResult
 from broker_core.errors import CodecError, RecordError, UsageError
@@ -18,7 +19,10 @@ from broker_core.protocol.message.message_id import offset_message_id, parse_off
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record
-from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage
+from broker_core.worker.questions.question import Handler
+from broker_core.worker.questions.stored_messages import MessageBody, MessageDetail, MessagePage, ReadBody, ReadMessage
+
+_T = TypeVar("_T")
 
 PAGE_MESSAGES_MAX = 1_000
 BODY_START_BYTES = 200
@@ -131,8 +135,27 @@ def head_columns(heads: Sequence[MessageHead]) -> dict[str, Any]:
     return {one.name: [getattr(head, one.name) for head in heads] for one in fields(MessageHead)}
 
 
-def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:
-    """One whole message.
+class ViewMessage(Protocol):
+    """Reads the record at a place that the window knows, and returns what a function makes of it."""
+
+    def __call__(self, place: int, view: Callable[[bytes | memoryview], _T], /) -> Awaitable[_T]: ...
+
+
+def message_handlers(view: ViewMessage) -> list[Handler]:
+    """Handlers of questions about one message, in the store or on a broker of a cluster."""
+
+    async def read(query: ReadMessage) -> MessageDetail:
+        place = query.physical_offset
+        return await view(place, partial(detail_of, shown_offset=place))
+
+    async def read_body(query: ReadBody) -> MessageBody:
+        return await view(query.physical_offset, lambda record: MessageBody(*_body(decode_record(record))))
+
+    return [ReadMessage.answered_by(read), ReadBody.answered_by(read_body)]
+
+
+def record_of(store: StoreReader, physical_offset: int) -> memoryview:
+    """The record of a message.
 
     Raises:
         UsageError: No message starts there.
@@ -144,7 +167,7 @@ def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:
             "offset of a message",
             physical_offset=physical_offset,
         )
-    return detail_of(record)
+    return record
 
 
 def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
@@ -155,7 +178,7 @@ def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
         UsageError: No message starts there, or the one that does was stored by another broker than the id says.
     """
     host, offset = parse_offset_message_id(message_id)
-    detail = read_detail(store, offset)
+    detail = detail_of(record_of(store, offset))
     if detail.offset_message_id != message_id.upper():
         raise UsageError(
             f"the id is of a message that the broker at {host} stored; at {offset:,} of this commit log lies another one, "

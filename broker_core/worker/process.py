@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
@@ -31,9 +31,11 @@ from broker_core.worker.questions.lifecycle import Fatal, Hello, Ready, Stage
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker
     from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
-    from broker_core.worker.channel.schema import Answer, Query
     from broker_core.worker.embedded.stored_engine import StoredEngine
     from broker_core.worker.history import Figures, HistoryKeeper, OpenHistory
+    from broker_core.worker.questions.question import Question
+
+_Answer = TypeVar("_Answer")
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +75,7 @@ class WorkerOptions:
 class Answers(Protocol):
     """Who answers the window: `broker_core.worker.embedded.queries.Queries`, or `…attached.queries.ClusterQueries`."""
 
-    async def answer(self, query: Query) -> Answer: ...
+    async def answer(self, question: Question[_Answer]) -> _Answer: ...
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -164,18 +166,20 @@ class _Worker:
             from broker_core.worker.embedded.stored_engine import StoredEngine  # noqa: PLC0415  after Hello
 
             engine = StoredEngine(self._options.config)
-            return await self._run_on(engine, self._options.config, lambda: engine.notice)
+            return await self._run_on(engine, None, self._options.config, lambda: engine.notice)
         from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
         from broker_core.worker.ports import with_free_ports  # noqa: PLC0415  after Hello
 
         config, notice = self._options.config, ""
         if self._options.any_port:
             config, notice = with_free_ports(config)
-        return await self._run_on(EmbeddedBroker(config), config, lambda: notice)
+        broker = EmbeddedBroker(config)
+        return await self._run_on(broker, broker, config, lambda: notice)
 
     async def _run_on(
         self,
         engine: EmbeddedBroker | StoredEngine,
+        console: EmbeddedBroker | None,
         config: BrokerConfig,
         notice: Callable[[], str],
     ) -> int:
@@ -188,6 +192,7 @@ class _Worker:
         history = self._history(config)
         self._queries = queries = Queries(
             engine,
+            console=console,
             shut_down=lambda: self._end_soon("the window asked for it"),
             history=history,
             read_only=self._options.read_only or self._options.files_only,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from broker_core.config import StoreConfig
 from broker_core.errors import UsageError
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.worker.channel.schema import Answer
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import SearchTurns
 
@@ -88,20 +88,13 @@ class Searches:
         self._open.clear()
         self._thread.shutdown(wait=True)
 
-    async def answer(self, query: StartSearch | ContinueSearch | EndSearch) -> Answer:
-        """Carry one request out.
-
-        Raises:
-            FilterError: The filter cannot be read.
-            UsageError: Too many searches are open, or there is none of that number.
-        """
-        match query:
-            case StartSearch():
-                return await self._start(query)
-            case ContinueSearch(search_id):
-                return await self._continue(search_id)
-            case EndSearch(search_id):
-                return self._end(search_id)
+    def handlers(self) -> list[Handler]:
+        """Those of searches. They raise `FilterError` for a filter that cannot be read."""
+        return [
+            StartSearch.answered_by(self._start),
+            ContinueSearch.answered_by(self._continue),
+            EndSearch.answered_by(self._end),
+        ]
 
     async def _start(self, query: StartSearch) -> SearchStarted:
         if len(self._open) >= SEARCHES_MAX:
@@ -130,7 +123,8 @@ class Searches:
 
         return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts)), plan
 
-    async def _continue(self, search_id: int) -> SearchHits:
+    async def _continue(self, query: ContinueSearch) -> SearchHits:
+        search_id = query.search_id
         turns = self._open.get(search_id)
         if turns is None:
             raise UsageError(f"there is no search {search_id}: it has ended, or was given up; start it again")
@@ -144,8 +138,8 @@ class Searches:
             self._forget(search_id)
         return hits
 
-    def _end(self, search_id: int) -> Done:
-        self._forget(search_id)
+    async def _end(self, query: EndSearch) -> Done:
+        self._forget(query.search_id)
         return Done()
 
     def _forget(self, search_id: int) -> None:

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from broker_core.clock import wall_clock_ms
 from broker_core.engine.transaction.engine import Ended, TransactionEngine
-from broker_core.engine.transaction.history import HistoryPage
+from broker_core.engine.transaction.history import HistoryPage, HistoryStore, read_history
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import check_record
 from broker_core.protocol.message.resent import TIMED
+from broker_core.worker.handlers import Run
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import SendMessage
-from broker_core.worker.questions.transactions import ListTransactions, TransactionHistory, TransactionPage
+from broker_core.worker.questions.transactions import (
+    CheckTransaction,
+    EndTransaction,
+    ListTransactions,
+    ReadTransactionHistory,
+    ResumeTransaction,
+    TransactionHistory,
+    TransactionPage,
+)
 from broker_core.worker.transaction_search import RecordStore, with_words, words_of
 
 if TYPE_CHECKING:
@@ -74,6 +87,60 @@ class Transactions(Protocol):
     def next_round_ms(self) -> int: ...
 
     def living(self, group: str) -> int: ...
+
+
+class TransactionStore(RecordStore, HistoryStore, Protocol):
+    """Where half messages and their history are read."""
+
+
+def serving(transactions: Transactions | None) -> Transactions:
+    """The transactions of a broker.
+
+    Raises:
+        UsageError: It serves none now.
+    """
+    if transactions is None:
+        raise UsageError("the broker serves no transactions now: it is starting or stopping")
+    return transactions
+
+
+def transaction_handlers(transactions: Callable[[], Transactions | None], store: TransactionStore, run: Run) -> list[Handler]:
+    """Handlers of transactions with half messages, on the engine's loop."""
+
+    async def read(query: ListTransactions) -> TransactionPage:
+        return await list_transactions(query, serving(transactions()), store, now_ms=wall_clock_ms)
+
+    async def look_back(query: ReadTransactionHistory) -> TransactionHistory:
+        progress = serving(transactions()).engine.ledger.half_progress
+        read_page = partial(
+            read_history,
+            store,
+            before=query.before,
+            count=query.count,
+            half_progress=progress,
+            halves_back=query.halves_back,
+        )
+        return history_columns(await run(read_page))
+
+    async def end(command: EndTransaction) -> Done:
+        await serving(transactions()).actions.end(command.origin, commit=command.commit)
+        return Done()
+
+    async def check(command: CheckTransaction) -> Done:
+        await serving(transactions()).actions.check(command.origin)
+        return Done()
+
+    async def resume(command: ResumeTransaction) -> Done:
+        await serving(transactions()).actions.resume(command.physical_offset)
+        return Done()
+
+    return [
+        ListTransactions.answered_by(read),
+        ReadTransactionHistory.answered_by(look_back),
+        EndTransaction.answered_by(end),
+        CheckTransaction.answered_by(check),
+        ResumeTransaction.answered_by(resume),
+    ]
 
 
 def transaction_totals(transactions: Transactions) -> dict[str, float]:

@@ -18,7 +18,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QWidget
 
-from broker_core.worker.questions.stored_messages import MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.app.console import Console, make_application
 from gui.event_loop.garbage import GarbageTurns
 from gui.gallery.overlays import Open, Overlays, picture_of
@@ -220,7 +220,7 @@ class _Gallery:
     def _newest(self, topic: str, count: int) -> list[int]:
         """Physical offsets of the newest messages of a topic."""
         found: list[object] = []
-        self._console.worker.source.browse_queue(topic, -1, 0, count).then(found.append, found.append)
+        self._console.worker.source.ask(BrowseQueue(topic, -1, 0, count)).then(found.append, found.append)
         wait(lambda: bool(found), ANSWER_TIMEOUT_S)
         page = found[0] if found else None
         return list(page.physical_offset) if isinstance(page, MessagePage) else []

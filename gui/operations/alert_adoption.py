@@ -68,7 +68,7 @@ class AlertAdoption(QObject):
         damaged = partial(tr, "The rules of {path} cannot be read; the usual ones are used.", path=str(self._path))
         self.problem = damaged if kept.is_damaged else ""
         command = AdoptAlerts(kept.rules, self._webhook())
-        self._source.change_alerts(command).then(lambda _done: self.ended.emit(), self._refused)
+        self._source.ask(command).then(lambda _done: self.ended.emit(), self._refused)
 
     def _webhook(self) -> str:
         url = str(self._settings.value(WEBHOOK_KEY, ""))

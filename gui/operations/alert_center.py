@@ -190,7 +190,7 @@ class AlertCenter(QObject):
 
     def remove(self, rule_id: str) -> Pending[Done]:
         """Drop a rule; the answer comes when it is gone."""
-        return _Followed(self._source.change_alerts(RemoveAlertRule(rule_id)), self.ask)
+        return _Followed(self._source.ask(RemoveAlertRule(rule_id)), self.ask)
 
     def mute(self, rule_id: str, length_ms: int, subject: str = "") -> None:
         """Have a rule tell nobody for a time, of all subjects or of one; 0 ends that, `FOREVER`."""
@@ -206,7 +206,7 @@ class AlertCenter(QObject):
         self._order(TryAlertWebhook())
 
     def _order(self, command: AlertCommand) -> None:
-        self._source.change_alerts(command).then(lambda _done: self.ask(), self._refused)
+        self._source.ask(command).then(lambda _done: self.ask(), self._refused)
 
     def _refused(self, error: OrbitError) -> None:
         self._notify(kept_line(error), state=State.CRITICAL)
@@ -247,7 +247,7 @@ class AlertCenter(QObject):
         """Ask now."""
         if self._source.status is SourceStatus.READY:
             self._asked_ms = self.now_ms
-            self._query.ask(self._source.read_alerts(ReadAlerts(self._revision, self._after)), self._take, self._not_read)
+            self._query.ask(self._source.ask(ReadAlerts(self._revision, self._after)), self._take, self._not_read)
 
     def _not_read(self, error: OrbitError) -> None:
         told = kept_line(error)
@@ -269,7 +269,7 @@ class AlertCenter(QObject):
         self._take_posts(page)
         if page.change_id:
             self._after = page.change_id[-1]
-            self._source.change_alerts(MarkAlertsTold(self._after)).then(lambda _done: None, self._refused)
+            self._source.ask(MarkAlertsTold(self._after)).then(lambda _done: None, self._refused)
             self._tell(_changes(page), page.changes_left_out)
         if page.wants_adoption:
             self._adoption.begin()

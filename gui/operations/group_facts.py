@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import JsonBodyError, OrbitError
-from broker_core.worker.questions.administration import BrokerAnswer, Members
+from broker_core.worker.questions.administration import BrokerAnswer, ListMembers, Members
 from gui.models.consumers import GroupRow
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line
@@ -55,7 +55,7 @@ class GroupVersions(QObject):
             self.changed.emit()
             self.tend()
 
-        self._query.ask(self._source.list_members(name), take, self._ignore)
+        self._query.ask(self._source.ask(ListMembers(name)), take, self._ignore)
 
     def _ignore(self, _error: OrbitError) -> None:
         """Leave it unknown; asked again when it is looked at next."""
@@ -139,7 +139,7 @@ class ClientInfos(QObject):
             self._errors[client] = error
             self._go_on()
 
-        self._query.ask(self._source.ask_broker(ask_running_info(self._group, client)), take, refuse)
+        self._query.ask(self._source.ask(ask_running_info(self._group, client)), take, refuse)
 
     def _go_on(self) -> None:
         self._next()

@@ -116,7 +116,7 @@ class HistoryLines(QObject):
             return
         self._asked = (names, from_ms, to_ms)
         query = ReadHistory(list(names), from_ms, to_ms + 1, POINTS_MAX // 2)
-        self._query.ask(self._source.read_history(query), self._take, self._failed)
+        self._query.ask(self._source.ask(query), self._take, self._failed)
 
     def _has(self, from_ms: int, to_ms: int, begin_ms: int) -> bool:
         """Whether what was asked for begins early enough, reaches to the window's own record and is as fine as it must be."""
@@ -179,7 +179,7 @@ class EventMarks(QObject):
             self._asked = (subject, from_ms, to_ms)
             # A group's chart shows restarts too, which have no subject: the rest is left out here.
             query = ReadEvents(from_ms, to_ms + 1, EVENTS_MAX, self._kinds)
-            self._query.ask(self._source.read_events(query), self._take, self._failed)
+            self._query.ask(self._source.ask(query), self._take, self._failed)
         return [event for event in self._events if from_ms <= event[0] <= to_ms]
 
     def _are_known(self, subject: str, from_ms: int, to_ms: int) -> bool:
@@ -222,7 +222,7 @@ class RecordBegin(QObject):
     def ask(self, now_ms: int) -> None:
         """Ask; a source that cannot tell is one without a history."""
         query = ReadHistory(["totals.put_rate"], now_ms - SEAM_MS, now_ms, 2)
-        self._query.ask(self._source.read_history(query), self._take, lambda _error: self.deleteLater())
+        self._query.ask(self._source.ask(query), self._take, lambda _error: self.deleteLater())
 
     def _take(self, answer: Answer) -> None:
         if answer.begin_ms >= 0:

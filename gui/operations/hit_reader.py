@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from broker_core.api import NetworkError, OrbitError
-from broker_core.worker.questions.stored_messages import FieldValues
+from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import HitTableModel
 from gui.models.stored_order import Int64s
@@ -91,7 +91,7 @@ class HitReader(QObject):
                 if values.unread:
                     self._again.start()
 
-            self._seen.ask(self._source.read_fields(places, fields, self.around), took, self.failed.emit)
+            self._seen.ask(self._source.ask(ReadFields(places, fields, self.around)), took, self.failed.emit)
 
     # ---- order ---------------------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class HitReader(QObject):
             else:
                 self._column_failed(NetworkError(values.notice))
 
-        self._whole.ask(self._source.read_fields(left, [field]), took, self._column_failed)
+        self._whole.ask(self._source.ask(ReadFields(left, [field])), took, self._column_failed)
 
     def _column_failed(self, error: OrbitError) -> None:
         self._column = None

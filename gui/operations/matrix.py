@@ -64,7 +64,7 @@ class HistoryMatrix(QObject):
             return
         self._asked = (wanted, from_ms, to_ms)
         query = ReadHistory(list(wanted), max(0, from_ms), to_ms + 1, self._columns)
-        self._query.ask(self._source.read_history(query), self._take, self._failed)
+        self._query.ask(self._source.ask(query), self._take, self._failed)
 
     def _is_fresh(self, from_ms: int, to_ms: int) -> bool:
         if self._asked is None:

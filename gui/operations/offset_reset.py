@@ -61,7 +61,7 @@ class OffsetReset:
         """Begin, and set what is called at the end."""
         self._callbacks = (done, failed)
         fields = {"consumerGroup": self._order.group, "topic": self._order.topic}
-        standing = self._source.ask_broker(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
+        standing = self._source.ask(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
         self._open = standing
         standing.then(self._keep, self._failed)
 

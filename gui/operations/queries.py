@@ -16,7 +16,7 @@ T = TypeVar("T")
 class LatestQuery(QObject, Generic[T]):
     """Keeps at most one question open; asking again cancels the one before, and so does the end of the owner.
 
-    Use one per pane: ``self._page_query.ask(source.browse_queue(...), self._show_page, self._show_error)``.
+    Use one per pane: ``self._page_query.ask(source.ask(BrowseQueue(...)), self._show_page, self._show_error)``.
     """
 
     def __init__(self, parent: QObject) -> None:

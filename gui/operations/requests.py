@@ -72,7 +72,7 @@ class RequestChain:
             self._callbacks = None
             callbacks[0](self._answers)
             return
-        self._open = self._source.ask_broker(self._requests[len(self._answers)])
+        self._open = self._source.ask(self._requests[len(self._answers)])
         self._open.then(self._answered, self._refused)
 
     def _answered(self, answer: BrokerAnswer) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import JsonBodyError, OrbitError
 from broker_core.worker.questions.administration import BrokerAnswer
-from broker_core.worker.questions.stored_messages import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.operations.queries import LatestQuery
 from monitoring.admin.groups import ask_settings, read_settings
 from monitoring.dead_letters import RETRIES_DEFAULT, WaitingRetry
@@ -73,7 +73,7 @@ class RetryReader(QObject):
         self.facts = None
         if retry is not None:
             self._take(retry.attempt, None)
-            self._message.ask(self._source.read_message(retry.physical_offset), self._read, self._gone)
+            self._message.ask(self._source.ask(ReadMessage(retry.physical_offset)), self._read, self._gone)
 
     def forget(self) -> None:
         """Read everything anew: settings may have changed."""
@@ -91,7 +91,7 @@ class RetryReader(QObject):
             self._take(attempt, RetryFacts(attempt, self._limits[retry.group], LimitFrom.GROUP))
         else:
             self._take(attempt, None)
-            asked = self._source.ask_broker(ask_settings(retry.group))
+            asked = self._source.ask(ask_settings(retry.group))
             self._settings.ask(asked, partial(self._answered, retry.group, attempt), partial(self._unknown, attempt))
 
     def _answered(self, group: str, attempt: int, answer: BrokerAnswer) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.searches import SearchHits, SearchStarted
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from gui.operations.queries import LatestQuery
 from gui.operations.tasks import Pausing, Task, TaskList
 from gui.words.text import count_text, tr
@@ -95,7 +95,7 @@ class SearchRun(QObject):
         self.plan, self.reasons, self.error = [], [], None
         self.scanned = self.total = self.hits = 0
         self._worked_s = 0.0
-        self._query.ask(self._source.start_search(text, body_starts=False), self._planned, self._failed)
+        self._query.ask(self._source.ask(StartSearch(text, body_starts=False)), self._planned, self._failed)
         self.changed.emit()
 
     def pause(self) -> None:
@@ -121,7 +121,7 @@ class SearchRun(QObject):
         self._query.cancel()
         self._turn.cancel()
         if self._search_id >= 0:
-            self._source.end_search(self._search_id).then(_ignore, _ignore)
+            self._source.ask(EndSearch(self._search_id)).then(_ignore, _ignore)
             self._search_id = -1
         task, self._task = self._task, None
         if task is not None:
@@ -152,7 +152,7 @@ class SearchRun(QObject):
             self._ask()
 
     def _ask(self) -> None:
-        self._turn.ask(self._source.continue_search(self._search_id), self._took_turn, self._failed)
+        self._turn.ask(self._source.ask(ContinueSearch(self._search_id)), self._took_turn, self._failed)
 
     def _took_turn(self, hits: SearchHits) -> None:
         self.scanned, self.total, self.hits = hits.scanned, hits.total, hits.found

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import FoundOffset, MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset, MessagePage
 from gui.event_loop.turns import next_turn
 from gui.models.tag_parts import Look, look_at
 from gui.operations.queries import LatestQuery
@@ -110,11 +110,11 @@ class TagLooks(QObject):
     def _next(self) -> None:
         if self._wanted and not self._offset_query.waiting and not self._page_query.waiting:
             start, queue_id = self._wanted[-1]
-            pending = self._source.find_offset(self._topic, queue_id, start)
+            pending = self._source.ask(FindOffset(self._topic, queue_id, start))
             self._offset_query.ask(pending, partial(self._found, start, queue_id), self._failed)
 
     def _found(self, start: int, queue_id: int, found: FoundOffset) -> None:
-        pending = self._source.browse_queue(self._topic, queue_id, found.offset, MESSAGES_A_LOOK)
+        pending = self._source.ask(BrowseQueue(self._topic, queue_id, found.offset, MESSAGES_A_LOOK))
         self._page_query.ask(pending, partial(self._take, start, queue_id), self._failed)
 
     def _take(self, start: int, queue_id: int, page: MessagePage) -> None:

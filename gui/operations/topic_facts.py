@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import JsonBodyError, OrbitError
-from broker_core.worker.questions.administration import BrokerAnswer, TopicMeasures
+from broker_core.worker.questions.administration import BrokerAnswer, MeasureTopics, TopicMeasures
 from broker_core.worker.questions.figures import Catalog
 from gui.models.topic_queues import QueueMeasure, TopicMeasure
 from gui.operations.queries import LatestQuery
@@ -85,11 +85,11 @@ class TopicFacts(QObject):
         is_due = abs(now_ms - self._settings_ms) >= for_ms
         if is_due and not self._settings_query.waiting:
             self._catalog, self._settings_ms = catalog, now_ms
-            self._settings_query.ask(self._source.ask_broker(ask_all_settings()), self._take_settings, self._ignore)
+            self._settings_query.ask(self._source.ask(ask_all_settings()), self._take_settings, self._ignore)
         if self._wanted and not self._measure_query.waiting:
             topics = list(self._wanted)[-TOPICS_AT_ONCE:]
             self._wanted = {}
-            self._measure_query.ask(self._source.measure_topics(topics), self._measure_taker(topics), self._ignore)
+            self._measure_query.ask(self._source.ask(MeasureTopics(topics)), self._measure_taker(topics), self._ignore)
 
     def forget(self) -> None:
         """Ask for everything anew."""

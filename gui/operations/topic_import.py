@@ -76,4 +76,4 @@ class TopicImportRun(QObject):
         self.ended.emit()
 
     def _try(self, request: AskBroker) -> Pending[OrbitError | None]:
-        return _Left() if self._is_stopped else _Tried(self._source.ask_broker(request))
+        return _Left() if self._is_stopped else _Tried(self._source.ask(request))

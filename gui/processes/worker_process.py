@@ -12,7 +12,7 @@ from broker_core.api import OrbitError, WorkerLostError
 from gui.processes.program import program
 from gui.processes.worker_options import WorkerOptions
 from monitoring.sources.base import EMBEDDED_NAME
-from monitoring.sources.embedded import EmbeddedSource
+from monitoring.sources.worker import WorkerSource
 
 __all__ = ["WorkerOptions", "WorkerProcess"]
 
@@ -25,7 +25,7 @@ ERROR_LINE_CHARACTERS_MAX = 500
 
 
 class WorkerProcess(QObject):
-    """Runs the worker and feeds an `EmbeddedSource` with what it says. GUI thread only; no call waits.
+    """Runs the worker and feeds a `WorkerSource` with what it says. GUI thread only; no call waits.
 
     Args:
         options: What to start the worker with.
@@ -44,7 +44,7 @@ class WorkerProcess(QObject):
     def __init__(self, options: WorkerOptions, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.options = options
-        self.source = EmbeddedSource(
+        self.source = WorkerSource(
             self,
             name=options.connect or EMBEDDED_NAME,
             connect_details=options.connect_details,

@@ -78,9 +78,9 @@ class OwnershipHistory(Panel):
 
     def _read(self) -> None:
         source, (from_ms, to_ms) = self._context.source, self._span
-        self._query.ask(source.read_ownership(ReadOwnership(self.group, from_ms, to_ms + 1)), self._take, self._failed)
+        self._query.ask(source.ask(ReadOwnership(self.group, from_ms, to_ms + 1)), self._take, self._failed)
         events = ReadEvents(from_ms, to_ms + 1, EVENTS_MAX, [REBALANCE], self.group)
-        self._events_query.ask(source.read_events(events), self._take_events, self._failed)
+        self._events_query.ask(source.ask(events), self._take_events, self._failed)
 
     def forget(self, group: str = "") -> None:
         """Show nothing until it is read of another group."""

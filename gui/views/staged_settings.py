@@ -119,7 +119,7 @@ class StagedSettings(Panel, Generic[T]):
     def reload(self) -> None:
         """Ask the broker again; what is staged is dropped."""
         if self._name:
-            self._query.ask(self._context.source.ask_broker(self._subject.ask(self._name)), self._take, self._failed)
+            self._query.ask(self._context.source.ask(self._subject.ask(self._name)), self._take, self._failed)
 
     def tend(self, now_ms: int) -> None:
         """Ask again what a broker did not tell, every few seconds while it is looked at and nothing is staged.
@@ -257,7 +257,7 @@ class StagedSettings(Panel, Generic[T]):
             title=tr(self._subject.title, name=name),
             effects=effects,
             verb=tr("Apply 1 change") if len(changes) == 1 else tr("Apply {count} changes", count=len(changes)),
-            start=lambda: source.ask_broker(requests[0]) if len(requests) == 1 else RequestChain(source, requests),
+            start=lambda: source.ask(requests[0]) if len(requests) == 1 else RequestChain(source, requests),
             facts=[(tr(change.field.title), change.text) for change in changes],
             warning=tr("Brokers that did not answer are left as they are.") if self._lacks_some else "",
             enter_starts=True,

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from broker_core.worker.questions.stored_messages import BrowseQueue
+
 pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
 from broker_core.worker.questions.stored_messages import MessagePage
@@ -91,7 +93,7 @@ def test_nothing_acknowledged_is_lost_when_the_worker_is_killed_and_restarted(ap
     app.until(lambda: app.source.status is SourceStatus.READY, "the broker does not come back")
     app.until(lambda: kept(app) == COUNT, "messages are lost")
     pages: list[object] = []
-    app.source.browse_queue(TOPIC, -1, 0, COUNT).then(pages.append, pages.append)
+    app.source.ask(BrowseQueue(TOPIC, -1, 0, COUNT)).then(pages.append, pages.append)
     app.until(lambda: pages, "no answer")
     (page,) = pages
     assert isinstance(page, MessagePage)

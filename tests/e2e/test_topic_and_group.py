@@ -29,10 +29,10 @@ def answer(app: App, pending):
 def begin(app: App) -> None:
     """A topic with ten messages a queue."""
     app.start()
-    answer(app, app.source.create_topic(CreateTopic(TOPIC, QUEUES, QUEUES)))
+    answer(app, app.source.ask(CreateTopic(TOPIC, QUEUES, QUEUES)))
     for number in range(COUNT):
         message = SendMessage(TOPIC, number % QUEUES, b"%d" % number, {})
-        answer(app, app.source.send_message(message))
+        answer(app, app.source.ask(message))
     app.until(lambda: TOPIC in catalog(app).topics, "the topic is not in the figures")
 
 
@@ -112,7 +112,7 @@ def test_offsets_of_a_group_without_members_are_reset_and_put_back(app: App):
     begin(app)
     for queue_id in range(QUEUES):
         fields = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": str(queue_id), "commitOffset": "7"}
-        answer(app, app.source.ask_broker(AskBroker(RequestCode.UPDATE_CONSUMER_OFFSET, fields)))
+        answer(app, app.source.ask(AskBroker(RequestCode.UPDATE_CONSUMER_OFFSET, fields)))
     app.until(lambda: offsets(app) == [7] * QUEUES, "the group has no position")
     page = group_page(app)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from gui.bridge import child_process, program
 from pytestqt.qtbot import QtBot
 
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.stored_messages import MessagePage, SendMessage, SendReceipt
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, ReadMessageById, SendMessage, SendReceipt
+from gui.processes import child_process, program
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from monitoring.sources.base import SourceStatus
@@ -63,10 +63,10 @@ def test_the_worker_starts_feeds_the_source_and_stops(qtbot: QtBot, worker: Work
     worker.start()
     wait_ready(qtbot, worker)
     source = worker.source
-    assert answer_of(qtbot, source.create_topic(CreateTopic("orders", 1, 1))) == Done()
-    receipt = answer_of(qtbot, source.send_message(SendMessage("orders", 0, b"hello", {})))
+    assert answer_of(qtbot, source.ask(CreateTopic("orders", 1, 1))) == Done()
+    receipt = answer_of(qtbot, source.ask(SendMessage("orders", 0, b"hello", {})))
     assert isinstance(receipt, SendReceipt)
-    page = answer_of(qtbot, source.browse_queue("orders", 0, 0, 10))
+    page = answer_of(qtbot, source.ask(BrowseQueue("orders", 0, 0, 10)))
     assert isinstance(page, MessagePage)
     assert page.body_start == [b"hello"]
     qtbot.waitUntil(lambda: source.state is not None and source.state.totals["put_messages"] == 1, timeout=TIMEOUT_MS)
@@ -80,16 +80,16 @@ def test_a_large_answer_comes_through_in_slices(qtbot: QtBot, worker: WorkerProc
     worker.start()
     wait_ready(qtbot, worker)
     body = os.urandom(3_000_000)
-    receipt = answer_of(qtbot, worker.source.send_message(SendMessage("orders", 0, body, {})))
+    receipt = answer_of(qtbot, worker.source.ask(SendMessage("orders", 0, body, {})))
     assert isinstance(receipt, SendReceipt), receipt
-    assert answer_of(qtbot, worker.source.read_message_by_id(receipt.offset_message_id)).body == body
+    assert answer_of(qtbot, worker.source.ask(ReadMessageById(receipt.offset_message_id))).body == body
 
 
 def test_a_killed_worker_is_lost_with_the_reason_and_can_be_restarted(qtbot: QtBot, worker: WorkerProcess):
     worker.start()
     wait_ready(qtbot, worker)
-    assert answer_of(qtbot, worker.source.create_topic(CreateTopic("orders", 1, 1))) == Done()
-    assert isinstance(answer_of(qtbot, worker.source.send_message(SendMessage("orders", 0, b"kept", {}))), SendReceipt)
+    assert answer_of(qtbot, worker.source.ask(CreateTopic("orders", 1, 1))) == Done()
+    assert isinstance(answer_of(qtbot, worker.source.ask(SendMessage("orders", 0, b"kept", {}))), SendReceipt)
     with qtbot.waitSignal(worker.lost, timeout=TIMEOUT_MS) as lost:
         os.kill(worker.pid, signal.SIGKILL)
     (reason,) = lost.args
@@ -98,7 +98,7 @@ def test_a_killed_worker_is_lost_with_the_reason_and_can_be_restarted(qtbot: QtB
     assert worker.source.status is SourceStatus.LOST
     worker.restart()
     wait_ready(qtbot, worker)
-    page = answer_of(qtbot, worker.source.browse_queue("orders", 0, 0, 10))
+    page = answer_of(qtbot, worker.source.ask(BrowseQueue("orders", 0, 0, 10)))
     assert isinstance(page, MessagePage)
     assert page.body_start == [b"kept"]
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import RemoteError, RequestCode, setting_specs
-from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
@@ -79,10 +79,10 @@ def test_a_value_is_staged_reviewed_changed_and_taken_back(make_view, source, wi
 
     dialog = view.ask_change()
     request = change_request({"deleteWhen": "05"})
-    assert ("ask_broker", (request,)) not in source.asked
+    assert request not in source.asked
     answer_with(source, deleteWhen="05")
     dialog.go.click()
-    assert ("ask_broker", (request,)) in source.asked
+    assert request in source.asked
     assert window.notices[-1][0] == "1 broker setting changed"
     assert view.staged_facts.pairs() == []
     assert not view.review_button.isEnabled()
@@ -91,7 +91,7 @@ def test_a_value_is_staged_reviewed_changed_and_taken_back(make_view, source, wi
     undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
     undo.activated.emit()
     view.findChildren(ActionDialog)[-1].go.click()
-    assert ("ask_broker", (change_request({"deleteWhen": "04"}),)) in source.asked
+    assert change_request({"deleteWhen": "04"}) in source.asked
     assert not view.undo_button.isEnabled()
 
 
@@ -145,12 +145,12 @@ def test_settings_in_which_brokers_differ_are_made_one_and_taken_back_to_each_it
     dialog = view.ask_change()
     assert any("one after the other: 2" in label.text() for label in dialog.findChildren(QLabel))
     dialog.go.click()
-    assert ("ask_broker", (change_request({"deleteWhen": "04"}),)) in source.asked
+    assert change_request({"deleteWhen": "04"}) in source.asked
     answer_with(source)  # they are alike now
     view.refresh()
     view.ask_undo().go.click()
-    asked = [given for name, given in source.asked if name == "ask_broker"]
-    assert (change_request({"deleteWhen": "06"}, "b"),) in asked
+    asked = source.asked_for(AskBroker)
+    assert change_request({"deleteWhen": "06"}, "b") in asked
     assert not view.undo_button.isEnabled()
 
 

@@ -64,9 +64,9 @@ def test_a_connection_is_closed_after_a_question(make_view, source, window):
     view = make_view(source)
     view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
     dialog = view.ask_close()
-    assert ("close_connection", (CloseConnection("broker", "10.23.4.12:51322"),)) not in source.asked
+    assert CloseConnection("broker", "10.23.4.12:51322") not in source.asked
     dialog.go.click()
-    assert ("close_connection", (CloseConnection("broker", "10.23.4.12:51322"),)) in source.asked
+    assert CloseConnection("broker", "10.23.4.12:51322") in source.asked
     assert window.notices[-1][0] == "The connection of c2@10.23.4.12 was closed"
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broker_core.api import RequestCode, StoreError, emit
-from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.questions.administration import BrokerAnswer, ReadStore
+from broker_core.worker.refusals import cluster_refusal
 from gui.views.explanation import explained_at, explained_column
 from gui.views.store.view import StoreView
 from gui.words.term_texts import TERMS
 from gui.words.text import UNKNOWN, load_catalogue
 from monitoring.admin.runtime_figures import FIGURES
 from tests.gui.test_abilities import FAULT, state_with
-from tests.support.fake_source import FakePending, FakeSource
+from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
 
 RUNTIME = {"brokerVersionDesc": "V4_9_4", "remainHowManyDataToFlush": "1.0 KiB", "commitLogDiskRatio": "0.31"}
@@ -28,7 +28,7 @@ def answer_of(notice: str = "", **tables: dict[str, str]) -> BrokerAnswer:
 
 def show_store(show_page, answer: BrokerAnswer | None, **fields):
     source = FakeSource(replace(state_with(), **fields))
-    source.read_store = lambda: FakePending(error=cannot_answer(ReadStore()))
+    source.answers[ReadStore] = cluster_refusal
     if answer is not None:
         source.broker_answers[RequestCode.GET_BROKER_RUNTIME_INFO] = answer
     return show_page(StoreView, source)

@@ -15,8 +15,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import ConnectionLostError, RemoteError
-from broker_core.worker.questions.administration import Members
-from broker_core.worker.questions.stored_messages import MessagePage, SendReceipt
+from broker_core.worker.questions.administration import ListMembers, Members
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage, SendReceipt
 from broker_core.worker.questions.transactions import ListTransactions
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.compose_history import (
@@ -38,14 +38,14 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from monitoring.compose.delivery import When, queue_of_key
 from monitoring.compose.template import Moment, TemplateError
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakePending, FakeSource, fake_detail, fake_state
+from tests.support.fake_source import FakeSource, fake_detail, fake_state
 
 TIMEOUT_MS = 60_000
 NOW_MS = 1_800_000_000_000
 
 
 def sent(source):
-    return [arguments[0] for name, arguments in source.asked if name == "send_message"]
+    return source.asked_for(SendMessage)
 
 
 @pytest.fixture
@@ -72,12 +72,12 @@ def members(source):
     """Groups with one consumer each and what it subscribes to; those that are not named have none."""
 
     def set_up(**wanted: dict[str, str]) -> None:
-        def asked(group: str) -> FakePending[Members]:
-            found = wanted.get(group.replace("-", "_"))
+        def members(question: ListMembers) -> Members:
+            found = wanted.get(question.group.replace("-", "_"))
             count = 0 if found is None else 1
-            return FakePending(Members(["c"] * count, ["a"] * count, [""] * count, [""] * count, [1] * count, [found] * count))
+            return Members(["c"] * count, ["a"] * count, [""] * count, [""] * count, [1] * count, [found] * count)
 
-        source.list_members = asked
+        source.answers[ListMembers] = members
 
     return set_up
 
@@ -119,7 +119,7 @@ def groups_by_topic(dialog):
 
 
 def test_where_groups_cannot_be_asked_the_resend_says_so(compose, source):
-    source.list_members = lambda _group: FakePending(error=RemoteError("the broker is busy"))
+    source.answers[ListMembers] = lambda _question: RemoteError("the broker is busy")
     assert "What groups would reject is not known: the broker is busy" in compose(resent=resent()).effect.text
 
 
@@ -509,7 +509,7 @@ def answer_of(qtbot, pending):
 
 
 def browsed(qtbot, source, topic) -> MessagePage:
-    page = answer_of(qtbot, source.browse_queue(topic, -1, 0, 1_000))
+    page = answer_of(qtbot, source.ask(BrowseQueue(topic, -1, 0, 1_000)))
     assert isinstance(page, MessagePage)
     return page
 
@@ -524,7 +524,7 @@ def send_in_transactions(qtbot, dialog, source):
             dialog.send_button.click()
     choose_end(dialog, "")
     keys = [key for key in browsed(qtbot, source, "orders").keys if key.startswith("tx-")]
-    undecided = answer_of(qtbot, source.list_transactions(ListTransactions(0, 10)))
+    undecided = answer_of(qtbot, source.ask(ListTransactions(0, 10)))
     assert (keys, undecided.keys) == (["tx-commit"], ["tx-unknown"])
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import WorkerError, emit
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,
@@ -272,7 +272,7 @@ def test_members_are_asked_once_and_again_when_their_number_changes(make_view, m
 
     view.state_changed(replace(STATE, group_members=members))
 
-    assert [arguments for name, arguments in source.asked if name == "list_members"] == [("payment-settle",)] * 2
+    assert source.asked_for(ListMembers) == [ListMembers("payment-settle")] * 2
 
 
 def test_members_that_are_looked_at_are_asked_for_now_and_then(make_view, monkeypatch):
@@ -280,7 +280,7 @@ def test_members_that_are_looked_at_are_asked_for_now_and_then(make_view, monkey
     source = FakeSource()
     view = make_view(source)
     view.tabs.setCurrentIndex(TABS.index("members"))
-    asked = lambda: [name for name, _ in source.asked].count("list_members")  # noqa: E731
+    asked = lambda: len(source.asked_for(ListMembers))  # noqa: E731
     before = asked()
     for later_ms in (0, MEMBERS_AGAIN_MS, MEMBERS_AGAIN_MS + 1, 2 * MEMBERS_AGAIN_MS):
         view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + later_ms))
@@ -420,6 +420,6 @@ def test_a_broker_that_is_away_is_named_beside_the_members_and_they_are_asked_fo
     assert not view.member_notice.isVisibleTo(view.tabs.widget(1))
     before = len(source.asked)
     view.state_changed(replace(source.state, faults={"broker b": "no answer since 9 s: away"}))
-    assert [name for name, _ in source.asked[before:] if name == "list_members"] == []
+    assert [one for one in source.asked[before:] if isinstance(one, ListMembers)] == []
     view.state_changed(replace(source.state, faults={}))
-    assert [name for name, _ in source.asked[before:] if name == "list_members"] == ["list_members"]
+    assert len([one for one in source.asked[before:] if isinstance(one, ListMembers)]) == 1

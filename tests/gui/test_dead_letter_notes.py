@@ -51,7 +51,7 @@ def answer_next(source) -> None:
 
 def stored_notes(source, *ids: str) -> dict[str, str]:
     """Texts by message id, as the worker has them."""
-    page = source.read_letter_notes(ReadLetterNotes(list(ids)))._value
+    page = source.ask(ReadLetterNotes(list(ids)))._value
     assert isinstance(page, LetterNotePage)
     return dict(zip(page.message_id, page.text, strict=True))
 

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from broker_core.api import QUEUES_OF_BROKER, OrbitError, RemoteError
-from broker_core.worker.questions.stored_messages import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.models.queue_window import own_queue, shown_queue
 from gui.operations.message_job import MessageJob
 from gui.operations.tasks import TaskList, TaskState
@@ -25,7 +25,7 @@ from tests.gui.test_dead_letters import DeadSource
 from tests.support.fake_child import FakeChild
 from tests.support.fake_replay import FakeReplay
 from tests.support.fake_shop import READY
-from tests.support.fake_source import TAKEN_MS, FakePending, fake_state
+from tests.support.fake_source import TAKEN_MS, Answers, fake_state
 
 DETAILS = '{"access_key": "k", "secret_key": "s3cret"}'
 
@@ -35,10 +35,11 @@ class Letters(DeadSource):
 
     unreadable: frozenset[int] = frozenset()
 
-    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
-        if physical_offset in self.unreadable:
-            return FakePending(error=RemoteError("the broker is away"))
-        return super().read_message(physical_offset)
+    def made_answers(self) -> Answers:
+        made = super().made_answers()
+        read = made[ReadMessage]
+        away = RemoteError("the broker is away")
+        return made | {ReadMessage: lambda one: away if one.physical_offset in self.unreadable else read(one)}
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def source():
 def letters(source):
     found: list[MessageDetail] = []
     for place in (256, 512, 768, 1_024):
-        source.read_message(place).then(found.append, found.append)
+        source.ask(ReadMessage(place)).then(found.append, found.append)
     return [dead_letter(detail, NO_MASK) for detail in found]
 
 

@@ -11,8 +11,8 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel
 
-from broker_core.api import ORIGIN_LINK, ConnectionLostError, RemoteError
-from broker_core.worker.questions.administration import Members
+from broker_core.api import ORIGIN_LINK, ConnectionLostError, OrbitError, RemoteError
+from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
@@ -24,7 +24,7 @@ from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, Note
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_replay import replays_of
-from tests.support.fake_source import TAKEN_MS, FakePending, fake_state
+from tests.support.fake_source import TAKEN_MS, Answers, fake_state
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -41,24 +41,24 @@ class BodySource(DeadSource):
     unanswered: frozenset[int] = frozenset()
     """Numbers of the sends that the broker ends before it answers."""
 
-    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
-        answer = super().read_message(physical_offset)
-        found = []
-        answer.then(found.append, found.append)
-        if not isinstance(found[0], MessageDetail):
-            return answer
-        (detail,) = found
-        good = detail.queue_offset % 5 == 0
-        return FakePending(replace(detail, body=b'{"sku": "SKU-10027"}' if good else b'{"sku": "SKU-1OO27", "n": 2}'))
+    def made_answers(self) -> Answers:
+        """Those with receipts of its own."""
+        return super().made_answers() | {SendMessage: lambda _message: self.receipt()}
 
-    def send_message(self, message: SendMessage) -> FakePending[SendReceipt]:
-        self.asked.append(("send_message", (message,)))
+    def detail(self, physical_offset: int) -> MessageDetail:
+        """With a body of its own."""
+        detail = super().detail(physical_offset)
+        good = detail.queue_offset % 5 == 0
+        return replace(detail, body=b'{"sku": "SKU-10027"}' if good else b'{"sku": "SKU-1OO27", "n": 2}')
+
+    def receipt(self) -> SendReceipt | OrbitError:
+        """Of the newest send."""
         number = len(sends(self)) - 1
         if number in self.refused:
-            return FakePending(error=RemoteError("the broker is full"))
+            return RemoteError("the broker is full")
         if number in self.unanswered:
-            return FakePending(error=ConnectionLostError("the connection to h:1 ended (closed by the peer)"))
-        return FakePending(SendReceipt(f"id-{number}", 0, 900_000 + number, self.store_ms))
+            return ConnectionLostError("the connection to h:1 ended (closed by the peer)")
+        return SendReceipt(f"id-{number}", 0, 900_000 + number, self.store_ms)
 
 
 @pytest.fixture
@@ -336,7 +336,7 @@ def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbo
 
 def test_the_subscription_of_the_group_is_said_before_it_is_asked_for(view, flow, source, qtbot):
     members = Members(["c"], ["a"], ["JAVA"], ["V5"], [1], [{"orders": "*", "inventory-reserve": "*"}])
-    source.list_members = lambda _group: FakePending(members)
+    source.answers[ListMembers] = lambda _question: members
     select(view, 3, 5)
     flow.go_to(RESEND)
     qtbot.waitUntil(lambda: flow.resend.audience.text == "stock-worker takes all of them by its subscription")

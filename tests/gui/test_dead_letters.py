@@ -11,10 +11,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from broker_core.api import ORIGIN_LINK, RemoteError, RequestCode, WorkerError, emit
-from broker_core.worker.questions.administration import BrokerAnswer, Members
-from broker_core.worker.questions.delays import DelayedMessages
-from broker_core.worker.questions.stored_messages import FieldValues, MessageDetail, SendMessage, SendReceipt
+from broker_core.api import ORIGIN_LINK, OrbitError, RemoteError, RequestCode, WorkerError, emit
+from broker_core.worker.questions.administration import BrokerAnswer, ListMembers, Members
+from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
+from broker_core.worker.questions.stored_messages import (
+    FieldValues,
+    MessageDetail,
+    ReadFields,
+    ReadMessage,
+    SendMessage,
+    SendReceipt,
+)
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
@@ -27,7 +34,7 @@ from gui.widgets.notice import Notice, Placeholder
 from monitoring.dead_letters import WaitingRetry
 from monitoring.letter_notes import HANDLED, OPEN, RESENT, Note
 from tests.support.fake_replay import replays_of
-from tests.support.fake_source import TAKEN_MS, FakePending, FakeSource, fake_detail, fake_page, fake_state
+from tests.support.fake_source import TAKEN_MS, Answers, FakePending, FakeSource, fake_detail, fake_page, fake_state
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -42,25 +49,33 @@ class DeadSource(FakeSource):
 
     made_from: str = ""
 
-    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
+    def made_answers(self) -> Answers:
+        """Those about dead letters."""
+        return super().made_answers() | {
+            ReadMessage: lambda one: self.detail(one.physical_offset),
+            ReadFields: lambda one: self.fields(one.places),
+            ListDelayed: lambda one: self.delayed(one.level),
+        }
+
+    def detail(self, physical_offset: int) -> MessageDetail:
+        """A dead letter."""
         plain = fake_detail(physical_offset)
         topic = "orders" if plain.queue_offset % 5 == 0 else "inventory-reserve"
         properties = {**plain.properties, "RETRY_TOPIC": topic, "ORIGIN_MESSAGE_ID": "first"}
         if self.made_from and plain.queue_offset == 20:
             properties[ORIGIN_LINK] = self.made_from
-        detail = replace(plain, topic=DEAD, properties=properties, reconsume_times=16, queue_id=0)
-        return self._answer("read_message", (physical_offset,), detail)
+        return replace(plain, topic=DEAD, properties=properties, reconsume_times=16, queue_id=0)
 
-    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> FakePending[FieldValues]:
+    def fields(self, places: list[int]) -> FieldValues:
+        """The origins of some."""
         origins = ["orders" if place % 5 == 0 else "inventory-reserve" for place in places]
-        return self._answer(
-            "read_fields", (places, fields, around), FieldValues([origins, [""] * len(places)], [b""] * len(places))
-        )
+        return FieldValues([origins, [""] * len(places)], [b""] * len(places))
 
-    def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
+    def delayed(self, level: int) -> DelayedMessages | OrbitError:
+        """What waits in a level."""
         there = ["%RETRY%stock-worker", "orders", "%RETRY%payment-settle"] if level == 5 else []
         rows = range(len(there))
-        page = DelayedMessages(
+        return DelayedMessages(
             level=level,
             queue_offset=list(rows),
             physical_offset=[900 + row for row in rows],
@@ -75,7 +90,6 @@ class DeadSource(FakeSource):
             next_offset=len(there),
             max_offset=len(there) + (level == 7),
         )
-        return self._answer("list_delayed", (level, start_offset, count), page)
 
 
 @pytest.fixture
@@ -111,7 +125,7 @@ def write(view, text: str) -> None:
 
 
 def sends(source) -> list[SendMessage]:
-    return [arguments[0] for method, arguments in source.asked if method == "send_message"]
+    return source.asked_for(SendMessage)
 
 
 def test_groups_are_counted_with_what_waits(view):
@@ -139,11 +153,11 @@ class NoneWaits(DeadSource):
 
     fails = False
 
-    def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
+    def delayed(self, level: int) -> DelayedMessages | OrbitError:
+        """Nothing, or why not."""
         if self.fails:
-            return FakePending(error=WorkerError("no level is read"))
-        page = DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], 0, 0)
-        return self._answer("list_delayed", (level, start_offset, count), page)
+            return WorkerError("no level is read")
+        return DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], 0, 0)
 
 
 def listed(view) -> set[str]:
@@ -177,11 +191,11 @@ def test_the_worst_group_is_shown_with_its_origins(view):
 
 
 def test_what_is_known_is_not_read_again(view, source):
-    read = [arguments for method, arguments in source.asked if method == "read_message"]
+    read = source.asked_for(ReadMessage)
     assert len(read) == 21
     state = fake_state(TAKEN_MS + RETRIES_AGAIN_MS)
     view.state_changed(state)
-    assert len([1 for method, _ in source.asked if method == "read_message"]) == 21
+    assert len(source.asked_for(ReadMessage)) == 21
     asked_before = len(source.asked)
     view.state_changed(replace(state, taken_ms=state.taken_ms + 100))
     assert len(source.asked) == asked_before
@@ -337,15 +351,15 @@ def test_dead_letters_are_sent_to_their_group_with_links(view, source, qtbot):
 
 def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, source, qtbot):
     select(view, 3, 5)
-    send, count = source.send_message, []
+    send, count = source.answers[SendMessage], []
 
     def send_one(message):
         count.append(message)
         if len(count) == 1:
             return send(message)
-        return FakePending(error=RemoteError("the broker is full"))
+        return RemoteError("the broker is full")
 
-    source.send_message = send_one
+    source.answers[SendMessage] = send_one
     view.flow.resend.failures.setValue(1)
     dialog = view.ask_resend()
     target = dialog.findChild(SegmentedControl)
@@ -360,7 +374,7 @@ def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, sou
 
 def test_the_proof_follows_the_offset_of_the_group(view, source, qtbot):
     select(view, 3)
-    source.send_message = lambda _message: FakePending(SendReceipt("id", 0, 900_000, TAKEN_MS))
+    source.answers[SendMessage] = lambda _message: SendReceipt("id", 0, 900_000, TAKEN_MS)
     dialog = view.ask_resend()
     target = dialog.findChild(SegmentedControl)
     target.choose("topic")
@@ -498,12 +512,12 @@ class WaitingSource(DeadSource):
 
     own_limit = ""
 
-    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
+    def detail(self, physical_offset: int) -> MessageDetail:
+        """Of a dead letter, or of the waiting message."""
         if physical_offset < 900:
-            return super().read_message(physical_offset)
+            return super().detail(physical_offset)
         properties = {"MAX_RECONSUME_TIMES": self.own_limit} if self.own_limit else {}
-        detail = replace(fake_detail(physical_offset), reconsume_times=5, properties=properties)
-        return self._answer("read_message", (physical_offset,), detail)
+        return replace(fake_detail(physical_offset), reconsume_times=5, properties=properties)
 
 
 @pytest.fixture
@@ -566,9 +580,9 @@ def test_each_group_says_where_its_dead_letters_came_from_and_when_the_next_retr
     assert stock.first_due_ms == TAKEN_MS + 3_000
     assert columns["next"].text(stock) != "—"
     assert rows["payment-settle"].first_due_ms == TAKEN_MS + 1_000
-    asked = len([1 for name, _ in source.asked if name == "read_fields"])
+    asked = len(source.asked_for(ReadFields))
     view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + 100))
-    assert len([1 for name, _ in source.asked if name == "read_fields"]) == asked
+    assert len(source.asked_for(ReadFields)) == asked
 
 
 @pytest.mark.parametrize(
@@ -584,7 +598,7 @@ def test_each_group_says_where_its_dead_letters_came_from_and_when_the_next_retr
 def test_a_resend_says_what_the_group_would_reject_now(view, source, subscriptions, said):
     count = len(subscriptions)
     members = Members(["c"] * count, ["a"] * count, ["JAVA"] * count, ["V5"] * count, [1] * count, subscriptions)
-    source.list_members = lambda _group: FakePending(members)
+    source.answers[ListMembers] = lambda _question: members
     select(view, 3, 5)
     dialog = view.ask_resend()
     texts = [one.text for one in dialog.findChildren(Notice)]
@@ -595,7 +609,7 @@ def test_a_resend_says_what_the_group_would_reject_now(view, source, subscriptio
 
 
 def test_a_group_whose_members_cannot_be_asked_stops_no_resend(view, source):
-    source.list_members = lambda _group: FakePending(error=RemoteError("the broker is busy"))
+    source.answers[ListMembers] = lambda _question: RemoteError("the broker is busy")
     select(view, 3)
     dialog = view.ask_resend()
     assert any("the broker is busy" in one.text for one in dialog.findChildren(Notice))

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from broker_core.api import StoreError
-from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, DelayedActed
+from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, DelayedActed, ListDelayed
 from gui.models.delay import (
     DENSITY_PARTS,
     DOTS_MAX,
@@ -146,14 +146,14 @@ def test_the_page_shows_every_level_and_its_figures(make_view, source):
 def test_every_level_is_looked_at_and_long_ones_at_few_places(make_view, source):
     view = make_view(source)
 
-    asked = [arguments for method, arguments in source.asked if method == "list_delayed"]
-    of_16 = [arguments for arguments in asked if arguments[0] == 16]
+    asked = source.asked_for(ListDelayed)
+    of_16 = [one for one in asked if one.level == 16]
     assert set(view.reader.samples) == set(range(1, 19))
     assert view.reader.samples[1].is_whole
     assert len(view.reader.samples[1].due_ms) == DELAY_PENDING[0]
-    assert (1, 0, DOTS_MAX) in asked
+    assert ListDelayed(1, 0, DOTS_MAX) in asked
     assert not view.reader.samples[16].is_whole
-    assert len([arguments for arguments in of_16 if arguments[2] == 1]) <= POINTS + 2
+    assert len([one for one in of_16 if one.count == 1]) <= POINTS + 2
 
 
 def test_lanes_are_read_again_when_they_are_old(make_view, source):
@@ -161,9 +161,9 @@ def test_lanes_are_read_again_when_they_are_old(make_view, source):
     source.asked.clear()
 
     view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + KEPT_MS // 2))
-    assert ("list_delayed", (1, 0, DOTS_MAX)) not in source.asked
+    assert ListDelayed(1, 0, DOTS_MAX) not in source.asked
     view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + KEPT_MS))
-    assert ("list_delayed", (1, 0, DOTS_MAX)) in source.asked
+    assert ListDelayed(1, 0, DOTS_MAX) in source.asked
 
 
 def test_a_level_that_ran_empty_loses_its_lane(make_view, source):
@@ -185,9 +185,9 @@ def test_the_list_shows_the_chosen_level_with_real_topics_and_pages(make_view, s
     assert set(column(view.waiting.model, "topic")) == {"order-timeout", "coupon-grant"}
     assert not view.waiting.back.isEnabled()
     view.waiting.forward.click()
-    assert source.asked[-1] == ("list_delayed", (16, 1_000 + PAGE_MESSAGES, PAGE_MESSAGES))
+    assert source.asked[-1] == ListDelayed(16, 1_000 + PAGE_MESSAGES, PAGE_MESSAGES)
     view.waiting.back.click()
-    assert source.asked[-1] == ("list_delayed", (16, 0, PAGE_MESSAGES))
+    assert source.asked[-1] == ListDelayed(16, 0, PAGE_MESSAGES)
 
 
 def choose(view, count):
@@ -212,10 +212,10 @@ def test_messages_are_delivered_now_after_a_confirmation(make_view, source, wind
     choose(view, 2)
 
     dialog = view.waiting.ask(DELIVER)
-    assert not [method for method, _ in source.asked if method == "act_on_delayed"]
+    assert not source.asked_for(ActOnDelayed)
     dialog.go.click()
 
-    acted = [arguments[0] for method, arguments in source.asked if method == "act_on_delayed"]
+    acted = source.asked_for(ActOnDelayed)
     first = fake_delayed(4, 0, 2)
     assert acted == [ActOnDelayed("deliver", 4, first.queue_offset, first.physical_offset)]
     assert window.notices[-1] == ("2 delivered now", State.HEALTHY)
@@ -233,7 +233,7 @@ def test_a_cancel_needs_the_topic_typed(make_view, source):
     assert not dialog.go.isEnabled()
     dialog.typed.setText("order-timeout")
     dialog.go.click()
-    assert source.asked[-2][1][0].action == "cancel"
+    assert source.asked[-2].action == "cancel"
 
 
 def test_a_move_reads_a_time_and_says_what_it_means(make_view, source, qtbot):
@@ -250,7 +250,7 @@ def test_a_move_reads_a_time_and_says_what_it_means(make_view, source, qtbot):
     entry.setText("+5m")
     dialog.go.click()
 
-    acted = next(arguments[0] for method, arguments in source.asked if method == "act_on_delayed")
+    acted = source.asked_for(ActOnDelayed)[0]
     assert (acted.action, acted.due_ms) == ("move", TAKEN_MS + 300_000)
 
 
@@ -289,7 +289,7 @@ def test_a_timer_is_acted_on_by_its_second_and_place(make_view, source):
     dialog = view.waiting.ask(DELIVER)
     dialog.go.click()
 
-    acted = [arguments[0] for method, arguments in source.asked if method == "act_on_timers"]
+    acted = source.asked_for(ActOnTimers)
     assert acted == [ActOnTimers("deliver", [TAKEN_MS + 5_938_000], [0])]
 
 

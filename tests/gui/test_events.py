@@ -58,7 +58,7 @@ def test_filters_by_kind_and_words(make_view, source):
 def test_another_time_range_asks_again(make_view, source):
     view = make_view(source)
     view.context.time_range.set_length(6 * 3_600_000)
-    query = [arguments[0] for method, arguments in source.asked if method == "read_events"][-1]
+    query = source.asked_for(ReadEvents)[-1]
     assert query.to_ms - query.from_ms == 6 * 3_600_000 + 1
     assert texts(view)[-1] == "The broker started"
     view.context.time_range.set_length(15 * 60_000)
@@ -75,7 +75,7 @@ def test_events_are_asked_for_every_two_seconds_at_most(make_view, source):
 
 
 def reads(source):
-    return [method for method, _arguments in source.asked].count("read_events")
+    return len(source.asked_for(ReadEvents))
 
 
 class _Follower:
@@ -111,7 +111,7 @@ def test_a_note_needs_words(make_view, source):
     assert not dialog.go.isEnabled()
     field.setText(" deployed 2.4 ")
     dialog.go.click()
-    assert ("note_event", (NoteEvent("note", "", "deployed 2.4"),)) in source.asked
+    assert NoteEvent("note", "", "deployed 2.4") in source.asked
 
 
 def test_an_event_leads_to_its_topic_or_group(make_view, source, window):
@@ -146,7 +146,7 @@ def test_older_events_that_find_no_room_are_told(make_view, source, monkeypatch)
     view = make_view(source)
     assert view.foot.isVisible()
     assert view.foot.text() == "4 older events are not shown; choose a shorter time range"
-    assert ReadEvents in {type(arguments[0]) for method, arguments in source.asked if method == "read_events"}
+    assert source.asked_for(ReadEvents)
 
 
 def test_every_action_of_the_console_has_a_name():

@@ -12,7 +12,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
 from broker_core.api import MessageQueue, RemoteError, RequestCode, ResponseCode, emit
-from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from broker_core.worker.questions.history import ReadOwnership
 from gui.models.offset_moves import offset_at, scale_low, shares_of
 from gui.theme.tokens import State
 from gui.views.consumers.client_dialog import stacks_text
@@ -23,7 +24,7 @@ from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import QueueMove
 from monitoring.state import MEMBERS_UNREAD, ClusterState
 from tests.support.fake_broker import FOUND_OFFSET, JSTACK
-from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakePending, FakeSource, fake_state
+from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -37,7 +38,7 @@ def make_view(show_page):
 
 
 def requests(source: FakeSource, code: RequestCode) -> list[dict[str, str]]:
-    asked = [arguments[0] for name, arguments in source.asked if name == "ask_broker"]
+    asked = source.asked_for(AskBroker)
     return [request.fields for request in asked if request.code == code]
 
 
@@ -189,10 +190,10 @@ def test_owners_of_a_record_that_gets_longer_are_not_asked_for_with_every_figure
     source.asked.clear()
     for second in range(5):
         panel.show_group("payment-settle", TAKEN_MS - 60_000, TAKEN_MS + second * 1_000)
-    assert [name for name, _ in source.asked].count("read_ownership") == 1
+    assert len(source.asked_for(ReadOwnership)) == 1
     panel.show_group("payment-settle", TAKEN_MS - 60_000, TAKEN_MS + 5_000)
     panel.show_group("payment-settle", TAKEN_MS - 50_000, TAKEN_MS + 5_000)
-    assert [name for name, _ in source.asked].count("read_ownership") == 3
+    assert len(source.asked_for(ReadOwnership)) == 3
 
 
 def test_owners_that_were_not_read_say_why(make_view):
@@ -322,15 +323,15 @@ def test_a_group_without_members_is_moved_in_the_broker(make_view, window):
 def test_when_the_last_member_left_meanwhile_the_broker_is_asked_itself(make_view, monkeypatch):
     source = FakeSource()
     dialog = reset(make_view(source), "latest")
-    answer = source.ask_broker
+    answer = source.answers[AskBroker]
 
     def refusing(request):
         pending = answer(request)
         if request.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
-            return FakePending(error=RemoteError("not online", code=int(ResponseCode.CONSUMER_NOT_ONLINE)))
+            return RemoteError("not online", code=int(ResponseCode.CONSUMER_NOT_ONLINE))
         return pending
 
-    monkeypatch.setattr(source, "ask_broker", refusing)
+    source.answers[AskBroker] = refusing
     accept(dialog)
 
     assert len(requests(source, RequestCode.UPDATE_CONSUMER_OFFSET)) == 8
@@ -341,13 +342,13 @@ def test_a_refusal_in_the_middle_says_how_many_were_done(make_view, monkeypatch)
     members[STATE.catalog.groups.index("payment-settle")] = -1
     source = FakeSource(replace(STATE, group_members=members))
     dialog = reset(make_view(source), "earliest")
-    answer, refused = source.ask_broker, RemoteError("the disk is full", code=1)
+    answer, refused = source.answers[AskBroker], RemoteError("the disk is full", code=1)
 
     def refusing(request):
         pending = answer(request)
-        return FakePending(error=refused) if request.fields.get("queueId") == "3" else pending
+        return refused if request.fields.get("queueId") == "3" else pending
 
-    monkeypatch.setattr(source, "ask_broker", refusing)
+    source.answers[AskBroker] = refusing
     accept(dialog)
 
     assert "3 of 8 were done before: the disk is full" in dialog.error.text
@@ -369,14 +370,14 @@ def test_over_a_read_only_connection_nothing_is_reset_or_deleted(make_view):
 
 def test_nothing_is_moved_while_a_part_of_the_offsets_is_missing(make_view, monkeypatch):
     source = FakeSource()
-    answer = source.ask_broker
+    answer = source.answers[AskBroker]
     missing = "Not all brokers answered, and what they hold is missing here. b: no answer since 3 s: gone"
 
     def standing(request):
         partial_answer = replace(stats_of(270_000), notice=missing)
-        return FakePending(partial_answer) if request.code == RequestCode.GET_CONSUME_STATS else answer(request)
+        return partial_answer if request.code == RequestCode.GET_CONSUME_STATS else answer(request)
 
-    monkeypatch.setattr(source, "ask_broker", standing)
+    source.answers[AskBroker] = standing
     view = make_view(source)
     dialog = reset(view, "latest")
     accept(dialog)
@@ -389,13 +390,13 @@ def test_nothing_is_moved_while_a_part_of_the_offsets_is_missing(make_view, monk
 
 def test_where_the_group_stood_is_kept_before_and_put_back_after(make_view, window, monkeypatch):
     source = FakeSource()
-    answer = source.ask_broker
+    answer = source.answers[AskBroker]
 
     def standing(request):
         pending = answer(request)
-        return FakePending(stats_of(270_000)) if request.code == RequestCode.GET_CONSUME_STATS else pending
+        return stats_of(270_000) if request.code == RequestCode.GET_CONSUME_STATS else pending
 
-    monkeypatch.setattr(source, "ask_broker", standing)
+    source.answers[AskBroker] = standing
     view = make_view(source)
     accept(reset(view, "latest"))
     view.open({"tab": "offsets"})
@@ -432,9 +433,9 @@ def test_settings_of_a_group_are_changed_and_what_is_not_shown_stays(make_view):
     dialog.go.click()
 
     bodies = [
-        arguments[0].body
-        for name, arguments in source.asked
-        if name == "ask_broker" and arguments[0].code == RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
+        request.body
+        for request in source.asked_for(AskBroker)
+        if request.code == RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
     ]
     assert len(bodies) == 1
     assert b'"retryMaxTimes":3' in bodies[0]
@@ -504,14 +505,14 @@ def test_what_clients_of_another_group_told_is_no_finding_here(make_view):
 
 def test_a_client_that_does_not_answer_is_unknown_with_its_reason(make_view, monkeypatch):
     source = FakeSource()
-    answer = source.ask_broker
+    answer = source.answers[AskBroker]
 
     def silent(request):
         pending = answer(request)
         asks = request.code == RequestCode.GET_CONSUMER_RUNNING_INFO
-        return FakePending(error=RemoteError("did not answer within 10,000 ms", code=1)) if asks else pending
+        return RemoteError("did not answer within 10,000 ms", code=1) if asks else pending
 
-    monkeypatch.setattr(source, "ask_broker", silent)
+    source.answers[AskBroker] = silent
     view = make_view(source)
 
     row = view.members.rows[0]

@@ -8,14 +8,14 @@ import pytest
 
 from broker_core.api import RemoteError, RequestCode
 from broker_core.client.push_consumer import PushConsumer
-from broker_core.worker.questions.administration import BrokerAnswer, Members
-from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessageById, SendMessage, SendReceipt
 from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.messages.hand_dialog import HANDED_MAX, HandDialog
 from gui.views.messages.view import MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.support.client_thread import ClientThread
-from tests.support.fake_source import FakePending, FakeSource, fake_detail
+from tests.support.fake_source import FakeSource, fake_detail
 
 TIMEOUT_MS = 60_000
 
@@ -28,12 +28,12 @@ class ConsumerSource(FakeSource):
         self.subscriptions = {"orders": "paid"}
         self.body = b'{"consumeResult":"CR_SUCCESS","order":false,"spentTimeMills":12}'
 
-    def list_members(self, group):
-        found = Members(["c1"], ["10.0.0.1:5"], ["JAVA"], ["V5_3_3"], [0], [self.subscriptions])
-        return self._answer("list_members", (group,), found)
-
-    def ask_broker(self, request):
-        return self._answer("ask_broker", (request,), BrokerAnswer(body=self.body))
+    def made_answers(self):
+        """Those that ask for the consumer."""
+        return super().made_answers() | {
+            ListMembers: lambda _one: Members(["c1"], ["10.0.0.1:5"], ["JAVA"], ["V5_3_3"], [0], [self.subscriptions]),
+            AskBroker: lambda _one: BrokerAnswer(body=self.body),
+        }
 
 
 @pytest.fixture
@@ -57,8 +57,9 @@ def test_the_listener_of_the_chosen_consumer_is_asked_and_its_result_shown(make,
     dialog = make(properties={"TAGS": "paid"})
     assert dialog.warning.isHidden()
     dialog.go.click()
-    method, (request,) = source.asked[-1]
-    assert (method, request.code) == ("ask_broker", RequestCode.CONSUME_MESSAGE_DIRECTLY)
+    request = source.asked[-1]
+    assert isinstance(request, AskBroker)
+    assert request.code == RequestCode.CONSUME_MESSAGE_DIRECTLY
     assert (request.fields["consumerGroup"], request.fields["clientId"]) == (dialog.group.currentText(), "c1")
     assert "The consumer took the message." in dialog.outcome.text
     assert "CR_SUCCESS" in dialog.outcome.text
@@ -108,7 +109,7 @@ def test_the_messages_page_offers_it_for_the_message_that_is_read(show_page, sou
     (dialog,) = view.findChildren(HandDialog)
     assert dialog.isVisible()
     dialog.go.click()
-    assert source.asked[-1][1][0].fields["msgId"] == view.detail.detail.offset_message_id
+    assert source.asked[-1].fields["msgId"] == view.detail.detail.offset_message_id
     dialog.reject()
 
 
@@ -127,13 +128,13 @@ def test_several_are_given_one_after_another_and_each_result_is_shown(several, s
     assert "1 of 3" in several.warning.text
     assert "rejects the tag" in several.warning.text
     answers = iter([
-        FakePending(BrokerAnswer(body=b'{"consumeResult":"CR_SUCCESS","spentTimeMills":1}')),
-        FakePending(error=RemoteError("the consumer did not answer", code=207)),
-        FakePending(BrokerAnswer(body=b'{"consumeResult":"CR_LATER","remark":"closed\\nat Shop.java"}')),
+        BrokerAnswer(body=b'{"consumeResult":"CR_SUCCESS","spentTimeMills":1}'),
+        RemoteError("the consumer did not answer", code=207),
+        BrokerAnswer(body=b'{"consumeResult":"CR_LATER","remark":"closed\\nat Shop.java"}'),
     ])  # fmt: skip
-    source.ask_broker = lambda request: source.asked.append(("given", (request,))) or next(answers)
+    source.answers[AskBroker] = lambda _request: next(answers)
     several.go.click()
-    given = [arguments[0].fields["msgId"] for method, arguments in source.asked if method == "given"]
+    given = [request.fields["msgId"] for request in source.asked_for(AskBroker)]
     assert len(set(given)) == len(given) == 3
     lines = several.outcome.text.splitlines()
     assert "The consumer took 1 of 3" in lines[0]
@@ -170,7 +171,7 @@ def test_a_real_consumer_gets_the_message_and_its_answer_comes_back(qtbot, tmp_p
 
     try:
         with ClientThread() as clients:
-            first = answer_of(source.send_message(SendMessage("orders", 0, "订单".encode(), {"TAGS": "new"})))
+            first = answer_of(source.ask(SendMessage("orders", 0, "订单".encode(), {"TAGS": "new"})))
             assert isinstance(first, SendReceipt)
             came: list[bytes] = []
 
@@ -180,7 +181,7 @@ def test_a_real_consumer_gets_the_message_and_its_answer_comes_back(qtbot, tmp_p
             consumer = PushConsumer(source.ready.name_server, "settle", {"orders": "paid"}, listener)
             clients.call(consumer.start())
             qtbot.waitUntil(lambda: "settle" in source.state.catalog.groups, timeout=TIMEOUT_MS)
-            detail = answer_of(source.read_message_by_id(first.offset_message_id))
+            detail = answer_of(source.ask(ReadMessageById(first.offset_message_id)))
             assert isinstance(detail, MessageDetail)
             dialog = HandDialog(source, theme, source.state, [detail])
             qtbot.addWidget(dialog)

@@ -31,14 +31,18 @@ def recorded(seconds: int, value: float = 5.0) -> History:
 class Source(FakeSource):
     """Answers every question about the history with one point an hour."""
 
-    def read_history(self, query: ReadHistory):
+    def made_answers(self):
+        """Those with points."""
+        return super().made_answers() | {ReadHistory: self.points}
+
+    def points(self, query: ReadHistory):
+        """One an hour."""
         times = np.arange(query.from_ms, query.to_ms, HOUR_MS, dtype=np.int64)
         low, high = np.full(len(times), 1.0), np.full(len(times), 3.0)
         count = len(query.names)
-        answer = Answer(
+        return Answer(
             HOUR_MS, query.from_ms, [times.tobytes()] * count, [low.tobytes()] * count, [high.tobytes()] * count, [b""] * count
         )
-        return self._answer("read_history", (query,), answer)
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ def owner(qapp):
 
 
 def asked(source: FakeSource) -> list[ReadHistory]:
-    return [arguments[0] for method, arguments in source.asked if method == "read_history"]
+    return source.asked_for(ReadHistory)
 
 
 def test_what_the_window_recorded_itself_is_not_asked_for(owner):
@@ -170,13 +174,13 @@ def test_events_that_were_refused_are_told_and_asked_for_again_after_a_while(own
     marks.arrived.connect(lambda: drawn.append(marks.fault))
     for _ in range(3):
         marks.events(NOW_MS - HOUR_MS, NOW_MS)
-    assert [method for method, _ in source.asked] == ["read_events"]
+    assert [type(question) for question in source.asked] == [ReadEvents]
     assert ["The events were not read" in fault for fault in drawn] == [True]
     source.fail_with = None
     monkeypatch.setattr("gui.operations.history.EVENTS_STEP_MS", 0)
     marks._again_s = 0.0
     marks.events(NOW_MS - HOUR_MS, NOW_MS)
-    assert ([method for method, _ in source.asked], marks.fault) == (["read_events"] * 2, "")
+    assert ([type(question) for question in source.asked], marks.fault) == ([ReadEvents] * 2, "")
 
 
 def test_without_a_broker_or_after_an_error_the_windows_own_record_is_shown(owner):
@@ -203,10 +207,14 @@ def marks_of(source: FakeSource, owner: QObject) -> EventMarks:
 class EventSource(FakeSource):
     """Tells a rebalance of two groups and a restart."""
 
-    def read_events(self, query: ReadEvents):
+    def made_answers(self):
+        """Those with events."""
+        return super().made_answers() | {ReadEvents: self.events}
+
+    def events(self, _query: ReadEvents):
+        """A rebalance of two groups and a restart."""
         times = [NOW_MS - 1_000, NOW_MS - 2_000, NOW_MS - 3_000]
-        page = EventPage(3, times, ["members_changed", "broker_started", "members_changed"], ["b", "", "a"], ["x", "y", "z"])
-        return self._answer("read_events", (query,), page)
+        return EventPage(3, times, ["members_changed", "broker_started", "members_changed"], ["b", "", "a"], ["x", "y", "z"])
 
 
 def test_events_come_oldest_first_with_restarts_for_every_group(owner):

@@ -10,7 +10,7 @@ from PySide6.QtCore import QItemSelectionModel, QObject, Qt
 
 from broker_core.api import NetworkError, WorkerError
 from broker_core.worker.questions.searches import SearchHits
-from broker_core.worker.questions.stored_messages import FieldValues
+from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import KNOWN_ROWS_MAX, LOADING, HitTableModel
 from gui.models.stored_order import StoredOrder
@@ -21,7 +21,7 @@ from gui.views.messages.columns import hit_columns
 from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakePending, FakeSource
+from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
 
 
@@ -261,22 +261,23 @@ def test_rows_painted_together_are_read_together(qtbot, model, source):
     column = model.columnCount() - 1
     assert model.index(5, column).data() == LOADING
     qtbot.waitUntil(lambda: model.index(5, column).data() == "prop.x@5")
-    assert [arguments for name, arguments in source.asked if name == "read_fields"] == [(list(range(20))[::-1], ["prop.x"], "")]
+    assert source.asked_for(ReadFields) == [ReadFields(list(range(20))[::-1], ["prop.x"])]
     owner.deleteLater()
 
 
 def test_what_a_broker_owes_is_a_dash_named_and_asked_for_again(qtbot, model, source, monkeypatch):
     monkeypatch.setattr(hit_reader, "AGAIN_MS", 1)
     owner, owed = QObject(), [True]
-    whole = source.read_fields
+    whole = source.answers[ReadFields]
 
-    def partly(places, fields, around=""):
+    def partly(question):
         if not owed[0]:
-            return whole(places, fields, around)
+            return whole(question)
+        places = question.places
         late = [row for row, place in enumerate(places) if place == 8]
-        return FakePending(FieldValues([[str(place) for place in places]], [b""] * len(places), late, "broker b is slow"))
+        return FieldValues([[str(place) for place in places]], [b""] * len(places), late, "broker b is slow")
 
-    monkeypatch.setattr(source, "read_fields", partly)
+    source.answers[ReadFields] = partly
     reader, told = reader_of(source, model, owner), []
     reader.missing.connect(told.append)
     model.append(hits_of([7, 8]))
@@ -296,15 +297,16 @@ def test_what_a_broker_owes_is_a_dash_named_and_asked_for_again(qtbot, model, so
     owner.deleteLater()
 
 
-def test_a_sort_asks_for_the_rest_as_long_as_anything_comes(qtbot, model, source, monkeypatch):
+def test_a_sort_asks_for_the_rest_as_long_as_anything_comes(qtbot, model, source):
     owner, asked = QObject(), []
 
-    def one_a_time(places, _fields, _around=""):
+    def one_a_time(question):
+        places = question.places
         asked.append(list(places))
         late = list(range(1, len(places))) if len(asked) < 4 else list(range(len(places)))
-        return FakePending(FieldValues([[f"x{place}" for place in places]], [b""] * len(places), late, "broker b is slow"))
+        return FieldValues([[f"x{place}" for place in places]], [b""] * len(places), late, "broker b is slow")
 
-    monkeypatch.setattr(source, "read_fields", one_a_time)
+    source.answers[ReadFields] = one_a_time
     reader, faults = reader_of(source, model, owner), []
     reader.failed.connect(faults.append)
     model.append(hits_of([1, 2, 3]))
@@ -331,7 +333,7 @@ def test_a_field_is_read_of_all_hits_before_they_are_sorted_by_it(qtbot, model, 
     model.sort(model.columnCount() - 1, Qt.SortOrder.AscendingOrder)
     qtbot.waitUntil(lambda: shares[-1:] == [-1.0])
     assert shown_places(model) == sorted(places, key=lambda place: f"prop.x@{place}")
-    assert len([name for name, _arguments in source.asked if name == "read_fields"]) == 3
+    assert len(source.asked_for(ReadFields)) == 3
     model.sort(-1)
     assert shown_places(model) == places
     owner.deleteLater()

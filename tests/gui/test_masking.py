@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
 
-from broker_core.worker.questions.stored_messages import FieldValues
+from broker_core.worker.questions.stored_messages import FieldValues, SendMessage
 from gui.operations.decoding import RULES_FILE, DecoderBook
 from gui.operations.message_job import Chosen, MessageJob
 from gui.operations.tasks import TaskList
@@ -119,6 +119,20 @@ def test_dead_letters_and_waiting_retries_follow_the_rules_of_their_topics(show_
     view.letter_grid.select_key(hidden.physical_offset)
     assert view.side.body.toPlainText() == hidden.body
     assert {one.keys for one in view.retries.rows} == {MASK}  # a retry does not say here which topic it is of
+
+
+def test_a_masked_body_is_not_downloaded(show_page, rules):
+    view = show_page(MessageView, FakeSource())
+    view.open({"physical_offset": 1_024})
+    deliver_background_calls()
+    assert view.download_button.isEnabled()
+    rules(("*", ALL))
+    view = show_page(MessageView, FakeSource())
+    view.open({"physical_offset": 1_024})
+    deliver_background_calls()
+    assert not view.download_button.isEnabled()
+    assert "masking rule" in view.download_button.toolTip()
+    assert view.ask_download() is None
 
 
 def test_the_page_of_a_message_is_masked_in_its_name(show_page, rules):
@@ -241,7 +255,7 @@ def test_a_resend_shows_no_hidden_value_and_sends_the_original(resend):
     dialog.copy_code("Python")
     assert "4111" not in QGuiApplication.clipboard().text()
     dialog.send_button.click()
-    (sent,) = [arguments[0] for name, arguments in source.asked if name == "send_message"]
+    (sent,) = source.asked_for(SendMessage)
     assert sent.body == detail.body
     assert (sent.properties["KEYS"], sent.properties["p"]) == ("k-4111", "v")
 
@@ -255,7 +269,7 @@ def test_the_original_can_be_asked_for_and_edited(resend):
     assert not dialog.form.original_button.isVisible()
     dialog.form.body.setPlainText("edited")
     dialog.send_button.click()
-    assert [arguments[0].body for name, arguments in source.asked if name == "send_message"] == [b"edited"]
+    assert [one.body for one in source.asked_for(SendMessage)] == [b"edited"]
 
 
 def test_where_nothing_is_hidden_a_resend_is_edited_at_once(resend):

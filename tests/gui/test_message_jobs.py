@@ -345,7 +345,7 @@ def test_export_and_replay_of_a_real_broker(qtbot, tmp_path, monkeypatch, show_p
         answers: list[object] = []
         for number in range(5):
             message = SendMessage("orders", 0, b"body %d" % number, {"TAGS": "A"})
-            source.send_message(message).then(answers.append, answers.append)
+            source.ask(message).then(answers.append, answers.append)
         qtbot.waitUntil(lambda: len(answers) == 5, timeout=TIMEOUT_MS)
         view = show_page(MessagesView, source)
         panel = view.search

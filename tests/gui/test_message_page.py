@@ -11,14 +11,15 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 
-from broker_core.api import UsageError
+from broker_core.api import RemoteError, UsageError
 from broker_core.client.message import Message
 from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessageBody, ReadBody, ReadLifeline, ReadMessage
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.models.lifeline import MISSING, life_chips, life_events
@@ -30,6 +31,7 @@ from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
 from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.sources.base import SourceStatus
+from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
 from tests.support.model_rules import hold_to_rules
 from tests.support.remoting_peer import eventually
@@ -95,7 +97,7 @@ def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
     view.place_changed.connect(places.append)
     view.event_grid.activated.emit(event)
     assert places == [{"physical_offset": 4_096}]
-    assert ("read_lifeline", (4_096,)) in view.context.source.asked
+    assert ReadLifeline(4_096) in view.context.source.asked
 
 
 def test_the_message_can_be_given_to_one_consumer(view, make_view):
@@ -104,6 +106,35 @@ def test_the_message_can_be_given_to_one_consumer(view, make_view):
     assert dialog.isVisible()
     dialog.reject()
     assert make_view(FakeSource()).ask_hand() is None
+
+
+def test_the_body_is_downloaded_whole(view, window, tmp_path, qtbot):
+    source, path = view.context.source, tmp_path / "body.bin"
+    whole = bytes(range(256)) * 4_000
+    source.answers[ReadBody] = lambda _question: MessageBody(whole)
+    deliver_background_calls()
+    view.download_button.click()
+    (dialog,) = view.findChildren(QFileDialog)
+    assert dialog.selectedFiles()[0].endswith(".bin")
+    dialog.fileSelected.emit(str(path))
+    dialog.reject()
+    qtbot.waitUntil(lambda: bool(window.notices))
+    assert path.read_bytes() == whole
+    assert source.asked_for(ReadBody) == [ReadBody(1_024)]
+    assert window.notices[-1] == (f"The body is in {path}, 1.0 MiB", State.HEALTHY)
+
+
+def test_a_body_that_was_not_read_or_not_decompressed_says_so(view, window, tmp_path, qtbot):
+    source, path = view.context.source, tmp_path / "body.bin"
+    source.answers[ReadBody] = lambda _question: RemoteError("the message has expired")
+    view.download(1_024, path)
+    assert not path.exists()
+    assert window.notices[-1] == (f"The body was not written to {path}: the message has expired", State.CRITICAL)
+    source.answers[ReadBody] = lambda _question: MessageBody(b"raw", "it does not decompress")
+    view.download(1_024, path)
+    qtbot.waitUntil(lambda: len(window.notices) == 2)
+    assert path.read_bytes() == b"raw"
+    assert window.notices[-1][1] is State.WARNING
 
 
 def test_the_state_of_the_message_is_told_in_chips():
@@ -204,7 +235,7 @@ def test_an_event_leads_to_its_record(view, qtbot):
         view.event_grid.activated.emit(view.events.rows[3])
 
     assert moved.args == [{"physical_offset": 1_000}]
-    assert source.asked[-2:] == [("read_message", (1_000,)), ("read_lifeline", (1_000,))]
+    assert source.asked[-2:] == [ReadMessage(1_000), ReadLifeline(1_000)]
 
 
 def test_the_picture_is_painted_in_both_scales(view):
@@ -306,7 +337,7 @@ async def send_and_fail_once(name_server: str, consumed: list[int]) -> None:
 def test_the_life_of_a_message_is_told_from_its_half_message_to_its_last_attempt(console, qtbot):
     source, window = console.worker.source, console.window
     answers = []
-    source.create_topic(CreateTopic("paid", 1, 1)).then(answers.append, answers.append)
+    source.ask(CreateTopic("paid", 1, 1)).then(answers.append, answers.append)
     qtbot.waitUntil(lambda: answers == [Done()], timeout=WAIT_MS)
     consumed, ended = [], []
     life = send_and_fail_once(source.ready.name_server, consumed)
@@ -315,7 +346,7 @@ def test_the_life_of_a_message_is_told_from_its_half_message_to_its_last_attempt
     qtbot.waitUntil(lambda: not client.is_alive(), timeout=260_000)
     client.join()
     assert (ended, consumed) == ([None], [0, 1])
-    source.browse_queue("paid", 0, 0, 10).then(answers.append, answers.append)
+    source.ask(BrowseQueue("paid", 0, 0, 10)).then(answers.append, answers.append)
     qtbot.waitUntil(lambda: len(answers) == 2, timeout=WAIT_MS)
     [place] = answers[1].physical_offset
 

@@ -13,6 +13,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
+from broker_core.worker.questions.stored_messages import ReadMessage
 from gui.models.comparison import compared_bodies, compared_properties, compared_records
 from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
@@ -345,7 +346,7 @@ def test_bytes_are_compared_in_hexadecimal():
 def test_the_other_message_is_asked_for_by_its_place_or_id(pane, qtbot):
     source = pane._context.source
     dialog = pane.compare()
-    for text, asked in (("1,024", ("read_message", (1_024,))), ("7F00000100002A9F0000000000000100", None)):
+    for text, asked in (("1,024", ReadMessage(1_024)), ("7F00000100002A9F0000000000000100", None)):
         with qtbot.waitSignal(dialog.compared, timeout=WAIT_MS):
             dialog.entry.setText(text)
             dialog.entry.returnPressed.emit()

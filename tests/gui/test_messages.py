@@ -14,7 +14,16 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from broker_core.api import RemoteError
-from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
+from broker_core.worker.questions.searches import ContinueSearch, StartSearch
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    FindOffset,
+    MessageDetail,
+    MessagePage,
+    ReadMessage,
+    ReadMessageById,
+    SendMessage,
+)
 from gui.models.message_copy import message_json
 from gui.models.message_properties import property_rows
 from gui.models.messages import (
@@ -48,10 +57,6 @@ STATE = fake_state()
 @pytest.fixture
 def make_view(show_page):
     return partial(show_page, MessagesView)
-
-
-def asked(source, method):
-    return [arguments for name, arguments in source.asked if name == method]
 
 
 def grown(state, topic, queue_id, by):
@@ -227,7 +232,7 @@ def test_the_page_shows_the_newest_of_the_busiest_topic_and_reads_the_first(make
 
     view = make_view(source)
 
-    assert asked(source, "browse_queue") == [("orders", ALL_QUEUES, 0, PAGE_MESSAGES)]
+    assert source.asked_for(BrowseQueue) == [BrowseQueue("orders", ALL_QUEUES, 0, PAGE_MESSAGES)]
     assert len(view.model.rows) == PAGE_MESSAGES
     assert view.model.rows[0].store_ms >= view.model.rows[-1].store_ms
     assert view.detail.detail is not None
@@ -242,7 +247,7 @@ def test_a_message_that_was_asked_for_is_not_given_up_for_the_first_of_a_page(ma
     pages = [pending for pending in source.held if pending.answers_with is MessagePage]
     pages[-1].release()
     assert view.model.rows
-    assert asked(source, "read_message") == [(4_096,)]
+    assert source.asked_for(ReadMessage) == [ReadMessage(4_096)]
     (reading,) = [pending for pending in source.held if pending.answers_with is MessageDetail]
     reading.release()
     assert view.detail.detail is not None
@@ -280,7 +285,7 @@ def test_choosing_a_queue_shows_its_end_and_older_moves_back(make_view, qtbot):
     view.open({"topic": "payments", "queue": 3})
     qtbot.mouseClick(view.bar.older, Qt.MouseButton.LeftButton)
 
-    starts = [arguments[2] for arguments in asked(source, "browse_queue")[1:]]
+    starts = [one.start_offset for one in source.asked_for(BrowseQueue)[1:]]
     assert starts == [end - PAGE_MESSAGES, end - 2 * PAGE_MESSAGES]
     assert view.bar.newer.isEnabled()
     assert view.tab_title() == "Messages: payments"
@@ -294,7 +299,7 @@ def test_go_to_offset_selects_that_message(make_view, qtbot):
     view.bar.offset.setText("12,345")
     qtbot.keyClick(view.bar.offset, Qt.Key.Key_Return)
 
-    assert asked(source, "browse_queue")[-1] == ("payments", 3, 12_345, PAGE_MESSAGES)
+    assert source.asked_for(BrowseQueue)[-1] == BrowseQueue("payments", 3, 12_345, PAGE_MESSAGES)
     view.open({"topic": "payments", "queue": 3, "offset": 777})
     assert view.grid.selected_row.queue_offset == 777
 
@@ -320,9 +325,9 @@ def test_go_to_time_asks_for_the_offset_first(make_view, qtbot):
     view.bar.time.setText("-2h")
     qtbot.keyClick(view.bar.time, Qt.Key.Key_Return)
 
-    assert asked(source, "find_offset") == [("payments", 3, STATE.taken_ms - 7_200_000)]
-    found = [name for name, _ in source.asked]
-    assert found.index("find_offset") < len(found) - 1 - found[::-1].index("browse_queue")
+    assert source.asked_for(FindOffset) == [FindOffset("payments", 3, STATE.taken_ms - 7_200_000)]
+    found = [type(question) for question in source.asked]
+    assert found.index(FindOffset) < len(found) - 1 - found[::-1].index(BrowseQueue)
 
 
 def test_a_stale_answer_is_cancelled_when_another_queue_is_chosen(make_view):
@@ -382,7 +387,7 @@ def test_a_filter_browses_by_a_search_within_the_queue(make_view):
 
     hits = narrowed(view, 'tag = "PAID" or body.amount > 9')
 
-    assert asked(source, "start_search")[-1][0] == '(tag = "PAID" or body.amount > 9) and topic = "payments" and queue = 2'
+    assert source.asked_for(StartSearch)[-1].filter == '(tag = "PAID" or body.amount > 9) and topic = "payments" and queue = 2'
     assert hits.table.isVisibleTo(view)
     assert hits.progress.isVisibleTo(view)
     assert not view.bar.slider.isVisibleTo(view)
@@ -396,7 +401,7 @@ def test_another_queue_is_searched_with_the_same_filter(make_view):
 
     view.bar.queue_chosen.emit("orders", 1)
 
-    assert asked(source, "start_search")[-1][0] == '(key = "k") and topic = "orders" and queue = 1'
+    assert source.asked_for(StartSearch)[-1].filter == '(key = "k") and topic = "orders" and queue = 1'
 
 
 def test_without_the_filter_the_page_of_the_queue_is_back(make_view):
@@ -420,7 +425,7 @@ def test_a_search_within_a_queue_is_repeated_as_it_was(make_view):
     source.fail_with = None
     (retry,) = [button for button in hits.grid.findChildren(QPushButton) if button.text() == "Retry"]
     retry.click()
-    first, second = [arguments[0] for arguments in asked(source, "start_search")]
+    first, second = [one.filter for one in source.asked_for(StartSearch)]
     assert first == second
 
 
@@ -452,7 +457,7 @@ def test_the_plan_of_a_filter_is_shown_while_browsing(make_view):
     view.bar.filter.submit(plan_only=True)
 
     assert "scan of 1 queue" in view.narrowed.progress.plan.whole_text()
-    assert not asked(source, "continue_search")
+    assert not source.asked_for(ContinueSearch)
 
 
 def test_without_topics_the_page_says_what_to_do(make_view):
@@ -506,7 +511,7 @@ def test_a_message_id_is_opened(make_view, qtbot):
     view.bar.message_id.setText(" 7F00000100002A9F0000000000000100 ")
     qtbot.keyClick(view.bar.message_id, Qt.Key.Key_Return)
 
-    assert asked(source, "read_message_by_id") == [("7F00000100002A9F0000000000000100",)]
+    assert source.asked_for(ReadMessageById) == [ReadMessageById("7F00000100002A9F0000000000000100")]
 
 
 UNIQUE_ID = "7F0000010A3C18B4AAC2A1B2C3D40001"
@@ -519,8 +524,8 @@ def test_an_id_that_names_no_place_is_looked_for_as_a_unique_id(make_view):
 
     view.open({"message_id": UNIQUE_ID})
 
-    assert asked(source, "read_message_by_id") == [(UNIQUE_ID,)]
-    assert [question[0] for question in asked(source, "start_search")] == [f'id = "{UNIQUE_ID}"']
+    assert source.asked_for(ReadMessageById) == [ReadMessageById(UNIQUE_ID)]
+    assert [question.filter for question in source.asked_for(StartSearch)] == [f'id = "{UNIQUE_ID}"']
     assert view.search.bar.text == f'id = "{UNIQUE_ID}"'
 
 
@@ -532,7 +537,7 @@ def test_what_cannot_be_found_is_told_instead(make_view, text, status):
 
     view.open_by_id(text)
 
-    assert asked(source, "start_search") == []
+    assert source.asked_for(StartSearch) == []
     assert view.detail.placeholder.text == "The message was not read."
 
 
@@ -546,8 +551,8 @@ def test_sending_asks_the_broker_and_shows_the_receipt(make_view, qtbot, window)
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
-    assert asked(source, "send_message") == [
-        (SendMessage("orders", ALL_QUEUES, b'{"a": 1}', {"region": "hz", "TAGS": "PAID"}, 0),)
+    assert source.asked_for(SendMessage) == [
+        SendMessage("orders", ALL_QUEUES, b'{"a": 1}', {"region": "hz", "TAGS": "PAID"}, 0)
     ]
     assert "Stored in orders" in dialog.receipt.text()
     qtbot.mouseClick(dialog.copy_button, Qt.MouseButton.LeftButton)
@@ -564,7 +569,7 @@ def test_over_a_read_only_connection_nothing_is_sent(make_view, qtbot):
     assert not dialog.send_button.isEnabled()
     assert "read-only" in dialog.send_button.toolTip()
     qtbot.keyClick(dialog, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert asked(source, "send_message") == []
+    assert source.asked_for(SendMessage) == []
     dialog.reject()
 
 
@@ -605,7 +610,7 @@ def test_resending_sends_the_stored_bytes_until_they_are_edited(make_view, qtbot
     dialog.form.topic_text.setText("payments")
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
-    sent = [message for (message,) in asked(source, "send_message")]
+    sent = source.asked_for(SendMessage)
     assert [(message.topic, message.body) for message in sent] == [
         ("orders", stored.body),
         ("payments", '{"城市": "上海"}'.encode()),

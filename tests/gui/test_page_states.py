@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from broker_core.api import WorkerError
+from broker_core.worker.questions.administration import ReadStore
+from broker_core.worker.questions.history import ReadHistory
 from gui.gallery.sources import KNOWN_WITHOUT_ASKING, REASON, failing, silent
 from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
@@ -58,12 +60,9 @@ def test_a_table_that_was_read_says_nothing_of_it(show_page, page):
 class WithoutHistory(FakeSource):
     """Tells all but what was."""
 
-    def read_history(self, query):
-        self.fail_with = WorkerError(REASON)
-        try:
-            return super().read_history(query)
-        finally:
-            self.fail_with = None
+    def made_answers(self):
+        """All but the history."""
+        return super().made_answers() | {ReadHistory: lambda _query: WorkerError(REASON)}
 
 
 CHARTS = {OverviewView: {}, ConsumersView: {}, TopicView: {"topic": "payments"}, StoreView: {}, AlertsView: {}}
@@ -101,6 +100,6 @@ def test_a_stand_in_knows_what_its_source_tells_by_itself():
     other = failing(source)
     assert (other.status, other.state, other.ready, other.name) == (source.status, source.state, source.ready, source.name)
     errors: list[object] = []
-    other.read_store().then(errors.append, errors.append)
+    other.ask(ReadStore()).then(errors.append, errors.append)
     assert isinstance(errors[0], WorkerError)
     assert {"status", "state"} <= KNOWN_WITHOUT_ASKING

@@ -20,7 +20,7 @@ from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.worker.questions.stored_messages import MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.operations.retry_facts import LimitFrom
 from gui.processes.worker_process import WorkerOptions, WorkerProcess
 from gui.views.dead_letters.view import DeadLettersView
@@ -86,7 +86,7 @@ class Scene:
 
     def bodies(self, topic: str) -> list[bytes]:
         answers: list[object] = []
-        self.source.browse_queue(topic, -1, 0, 100).then(answers.append, answers.append)
+        self.source.ask(BrowseQueue(topic, -1, 0, 100)).then(answers.append, answers.append)
         self.until(lambda: answers, "no answer")
         (page,) = answers
         return sorted(bytes(body) for body in page.body_start) if isinstance(page, MessagePage) else []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.connections.cluster import ATTACHED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.views.action_dialog import ActionDialog, ActionPlan
@@ -106,4 +108,4 @@ def test_dialogs_that_write_without_a_plan_ask_for_the_name_too(make_frame, them
     dialog = NewTopicDialog(source, list)
     dialog.name.setText("orders-2")
     assert (dialog.production.isHidden(), dialog.create_button.isEnabled()) == (True, True)
-    assert [name for name, _ in source.asked if name in ("create_topic", "send_message")] == []
+    assert source.asked_for(CreateTopic, SendMessage) == []

@@ -10,7 +10,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QPushButton
 
 from broker_core.api import FilterError, WorkerLostError
-from broker_core.worker.questions.searches import SearchHits, SearchStarted
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
 from gui.plots.stacked_bars import AXIS_WIDTH
@@ -83,7 +84,7 @@ def test_the_plan_is_shown_before_anything_is_read(view, source):
     assert progress.pause_button.text() == "Go on"
     progress.pause_button.click()
     assert run.state is SearchState.RUNNING
-    assert source.asked[-1] == ("continue_search", (5,))
+    assert source.asked[-1] == ContinueSearch(5)
 
 
 def test_hits_stream_in_and_the_end_says_complete(qtbot, view, source):
@@ -128,7 +129,7 @@ def test_a_cancelled_search_keeps_its_hits_and_says_that_it_is_partial(qtbot, vi
     view.search.progress.cancel_button.click()
     assert view.search.run.state is SearchState.PARTIAL
     assert view.search.progress.reason.text() == "Partial, because it was cancelled"
-    assert ("end_search", (5,)) in source.asked
+    assert EndSearch(5) in source.asked
     assert view.search.model.rowCount() == 1
 
 
@@ -137,7 +138,7 @@ def test_another_search_ends_the_one_before(qtbot, view, source):
     answer(source, turn([10], scanned=200))
     show_hits(qtbot, view, 1)
     begin(view, source, "queue = 1")
-    assert ("end_search", (5,)) in source.asked
+    assert EndSearch(5) in source.asked
     assert view.search.model.rowCount() == 0
 
 
@@ -172,7 +173,7 @@ def test_a_filter_that_only_the_worker_refuses_is_marked(view, source):
 
 def test_hits_come_without_bodies(view, source):
     begin(view, source)
-    assert ("start_search", ("queue >= 0", -1, False)) in source.asked
+    assert StartSearch("queue >= 0", -1, False) in source.asked
 
 
 def test_a_hit_is_read_when_it_is_selected_and_its_properties_are_offered(qtbot, view, source):
@@ -221,8 +222,8 @@ def test_the_queue_of_a_hit_can_be_browsed(view, source):
     hit = replace(view.search.model.row_at(0), topic="orders", queue_id=3)
     view.search.browse_wanted.emit(hit)
     assert view.tabs.currentIndex() == BROWSE
-    asked = [arguments for name, arguments in source.asked if name == "browse_queue"]
-    assert asked[-1][:2] == ("orders", 3)
+    asked = source.asked_for(BrowseQueue)
+    assert (asked[-1].topic, asked[-1].queue_id) == ("orders", 3)
 
 
 def test_the_page_opens_at_a_filter_and_the_tab_names_it(show_page):

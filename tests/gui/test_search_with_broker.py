@@ -97,7 +97,7 @@ def test_messages_of_a_running_broker_are_found_read_and_sorted(qtbot, start, tm
     for number in range(60):
         body = json.dumps({"city": cities[number % 3], "amount": number}, ensure_ascii=False)
         properties = {"TAGS": "PAID" if number % 2 else "NEW", "KEYS": f"k{number}", "region": f"r{number % 4}"}
-        pending = page.source.send_message(SendMessage(f"orders-{number % 2}", -1, body.encode(), properties))
+        pending = page.source.ask(SendMessage(f"orders-{number % 2}", -1, body.encode(), properties))
         pending.then(receipts.append, receipts.append)
     page.until(lambda: len(receipts) == 60)
     found = page.find('tag = "PAID" and topic in ("orders-0", "orders-1") and body contains "杭州" and body.amount > 8')
@@ -122,7 +122,7 @@ def test_a_filter_for_a_cell_narrows_the_search(qtbot, start, tmp_path):
     receipts = []
     for number in range(10):
         message = SendMessage("orders", -1, b"x", {"TAGS": f"t{number % 2}"})
-        page.source.send_message(message).then(receipts.append, receipts.append)
+        page.source.ask(message).then(receipts.append, receipts.append)
     page.until(lambda: len(receipts) == 10)
     assert len(page.find('topic = "orders"')) == 10
     hit = page.search.model.row_at(0)
@@ -149,7 +149,7 @@ def test_a_store_that_is_only_read_shows_everything_and_stays_as_it_is(start, tm
         )  # fmt: skip
         assert (row.keys, row.tag) == (columns["properties"].get("KEYS", ""), columns["properties"].get("TAGS", ""))
     answers: list[object] = []
-    page.source.send_message(SendMessage("t", 0, b"x", {})).then(answers.append, answers.append)
+    page.source.ask(SendMessage("t", 0, b"x", {})).then(answers.append, answers.append)
     page.until(lambda: answers)
     assert isinstance(answers[0], ReadOnlyConnectionError)
     assert contents(root) == before

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import RequestCode, StoreError
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ReadStore
 from gui.models.store import LogFileShape, log_shapes
 from gui.plots.log_bars import LogBar, LogBars
 from gui.views.store.disk_panel import reached_text
@@ -46,11 +46,11 @@ def test_the_store_is_shown_from_inside(make_view, source):
 
 def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
     view = make_view(source)
-    asked = [method for method, _ in source.asked].count("read_store")
+    asked = len(source.asked_for(ReadStore))
     view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + ASK_MS - 1))
-    assert [method for method, _ in source.asked].count("read_store") == asked
+    assert len(source.asked_for(ReadStore)) == asked
     view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + ASK_MS))
-    assert [method for method, _ in source.asked].count("read_store") == asked + 1
+    assert len(source.asked_for(ReadStore)) == asked + 1
 
 
 def test_no_panel_is_cut_where_the_page_is_as_low_as_it_may_be(make_view, source, qtbot):
@@ -105,7 +105,7 @@ def test_a_store_that_is_not_known_promises_nothing_of_a_cleaning(make_view, sou
 def test_cleaning_is_asked_for_with_what_it_deletes(make_view, source):
     view = make_view(source)
     dialog = view.ask_clean()
-    request = ("ask_broker", (AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG),))
+    request = AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)
     assert dialog.go.text() == "Delete 2 files"
     assert not dialog.go.isEnabled(), "files that are deleted do not come back"
     dialog.typed.setText("broker-a")

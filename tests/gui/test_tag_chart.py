@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from broker_core.api import WorkerError
+from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset
 from gui.operations.tag_looks import QUEUES_A_PART
 from gui.views.topics.queues_panel import TAGS, TRAFFIC
 from gui.views.topics.topic_view import TopicView
@@ -32,15 +33,11 @@ def by_tag(view):
     return view.queues.tags.widget
 
 
-def asked(source, name):
-    return [arguments for method, arguments in source.asked if method == name]
-
-
 def test_the_chart_asks_nothing_before_it_is_wanted(make_view, source):
     view = make_view()
     view.open({"topic": "orders"})
     assert view.queues.switch.current == TRAFFIC
-    assert asked(source, "find_offset") == []
+    assert source.asked_for(FindOffset) == []
 
 
 def test_tags_are_drawn_with_the_rate_of_the_topic(make_view, source, qtbot):
@@ -50,7 +47,7 @@ def test_tags_are_drawn_with_the_rate_of_the_topic(make_view, source, qtbot):
     assert chart.legend.isVisible()
     assert [name for name, _rate in chart.legend.entries] == [layer.tag for layer in chart.layers]
     assert chart.note.whole_text().startswith("Estimated from the first 100 messages of up to 3 queues")
-    queues = {queue for _topic, queue, _start, _count in asked(source, "browse_queue")}
+    queues = {one.queue_id for one in source.asked_for(BrowseQueue)}
     assert len(queues) > QUEUES_A_PART, "other queues have their turn in other parts"
 
 
@@ -58,15 +55,15 @@ def test_a_part_that_is_over_is_looked_at_once(make_view, source, qtbot):
     view = make_view()
     chart = by_tag(view)
     qtbot.waitUntil(lambda: bool(chart.looks.looks) and not chart.looks.is_busy)
-    before = len(asked(source, "browse_queue"))
+    before = len(source.asked_for(BrowseQueue))
     source.push_later(1_000)
     view.state_changed(source.state)
     qtbot.waitUntil(lambda: not chart.looks.is_busy)
-    assert len(asked(source, "browse_queue")) == before
+    assert len(source.asked_for(BrowseQueue)) == before
     source.push_later(2 * STEP_MS)
     view.state_changed(source.state)
-    qtbot.waitUntil(lambda: len(asked(source, "browse_queue")) > before and not chart.looks.is_busy)
-    new = {start for _topic, _queue, start in asked(source, "find_offset")[before:]}
+    qtbot.waitUntil(lambda: len(source.asked_for(BrowseQueue)) > before and not chart.looks.is_busy)
+    new = {one.timestamp_ms for one in source.asked_for(FindOffset)[before:]}
     assert new
     assert min(new) >= TAKEN_MS - STEP_MS
 
@@ -78,7 +75,7 @@ def test_another_topic_is_looked_at_by_itself(make_view, source, qtbot):
     source.hold = True
     view.open({"topic": "payments"})
     assert chart.looks.looks == {}
-    assert asked(source, "find_offset")[-1][0] == "payments"
+    assert source.asked_for(FindOffset)[-1].topic == "payments"
 
 
 def test_what_cannot_be_read_says_why_and_is_asked_for_again(make_view, source, qtbot):

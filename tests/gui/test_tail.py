@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import FilterError, UsageError
-from broker_core.worker.questions.searches import Followed, StartFollow
+from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, StartFollow
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.table import CELL_ROLE, CellKind
 from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
@@ -177,7 +177,7 @@ def view(show_page, source) -> TailView:
 
 
 def started(source: FakeSource) -> list[StartFollow]:
-    return [arguments[0] for name, arguments in source.asked if name == "start_follow"]
+    return source.asked_for(StartFollow)
 
 
 def test_the_busiest_topic_is_followed_at_once_and_each_batch_asks_for_the_next(view, source):
@@ -186,7 +186,7 @@ def test_the_busiest_topic_is_followed_at_once_and_each_batch_asks_for_the_next(
     source.feed_follow(followed(3))
     source.feed_follow(followed(2, first=3))
     assert [row.queue_offset for row in view.model.rows] == [4, 3, 2, 1, 0]
-    assert source.asked.count(("continue_follow", (1,))) == 3
+    assert source.asked.count(ContinueFollow(1)) == 3
 
 
 def test_topics_come_and_go_and_the_tail_goes_on_from_its_place(view, source):
@@ -195,7 +195,7 @@ def test_topics_come_and_go_and_the_tail_goes_on_from_its_place(view, source):
     view.bar.add_topic("payments")
     newest = started(source)[-1]
     assert (newest.topics[-1], newest.position) == ("payments", 5_000)
-    assert ("end_follow", (1,)) in source.asked
+    assert EndFollow(1) in source.asked
     view.bar.remove_topic("payments")
     assert "payments" not in started(source)[-1].topics
     count = len(started(source))
@@ -367,7 +367,7 @@ def test_the_end_of_the_page_ends_the_tail(source, qtbot):
     session.begin(StartFollow(["orders"]), lambda: None, came.append)
     assert session.is_running
     page.deleteLater()
-    qtbot.waitUntil(lambda: source.asked[-1] == ("end_follow", (1,)), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: source.asked[-1] == EndFollow(1), timeout=TIMEOUT_MS)
     assert came == []
 
 
@@ -402,7 +402,7 @@ def test_messages_of_the_real_broker_arrive_marked_filtered_and_through_a_pause(
 
     def send(topic: str, body: bytes, tag: str) -> None:
         answers: list[object] = []
-        source.send_message(SendMessage(topic, 0, body, {"TAGS": tag})).then(answers.append, answers.append)
+        source.ask(SendMessage(topic, 0, body, {"TAGS": tag})).then(answers.append, answers.append)
         qtbot.waitUntil(lambda: bool(answers), timeout=TIMEOUT_MS)
         assert not isinstance(answers[0], Exception), answers
 

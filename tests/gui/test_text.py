@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 from broker_core.errors import ForeignStoreError
-from broker_core.worker.attached.refusals import REFUSED
+from broker_core.worker.refusals import OF_CLUSTERS
 from gui.views.reports.words import report_text
 from gui.words import text
 from gui.words.broker_words import broker_text
@@ -306,9 +306,8 @@ def test_texts_of_a_known_form_keep_their_names_and_figures():
 
 
 @pytest.mark.usefixtures("chinese")
-@pytest.mark.parametrize("query", sorted(REFUSED))
-def test_what_an_attached_cluster_cannot_give_is_told_in_chinese(query):
-    what, why = REFUSED[query]
+@pytest.mark.parametrize(("what", "why"), sorted(OF_CLUSTERS.values()))
+def test_what_an_attached_cluster_cannot_give_is_told_in_chinese(what, why):
     told = broker_text(f"not available on an attached cluster: {what}; {why}")
     assert not re.search("[a-z]{3}", told.replace("Orbit", "").replace("Broker", "")), told
 

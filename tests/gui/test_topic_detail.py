@@ -10,7 +10,9 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
 from broker_core.api import RemoteError, RequestCode, emit
-from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, MeasureTopics
+from broker_core.worker.questions.history import ReadHistory
+from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.favourites import Favourites
 from gui.models.topic_queues import topic_queue_rows
 from gui.models.topics import groups_by_topic
@@ -46,7 +48,7 @@ def make_list(show_page):
 
 
 def requests(source: FakeSource, code: RequestCode) -> list[dict[str, str]]:
-    asked = [arguments[0] for name, arguments in source.asked if name == "ask_broker"]
+    asked = source.asked_for(AskBroker)
     return [request.fields for request in asked if request.code == code]
 
 
@@ -218,11 +220,7 @@ def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view)
     panel.reload()
     accept(panel.ask_undo())
 
-    sent = [
-        given[0]
-        for name, given in source.asked
-        if name == "ask_broker" and given[0].code == RequestCode.UPDATE_AND_CREATE_TOPIC
-    ]
+    sent = [request for request in source.asked_for(AskBroker) if request.code == RequestCode.UPDATE_AND_CREATE_TOPIC]
     told = [(one.broker_name, one.fields["writeQueueNums"], one.fields["readQueueNums"]) for one in sent]
     assert told == [("a", "16", "8"), ("b", "16", "4"), ("a", "8", "8"), ("b", "8", "4")]
 
@@ -358,17 +356,17 @@ def test_what_was_measured_is_measured_again_when_it_is_old(make_list):
     view = make_list(source)
     view.facts.measure_of("payments")
     view.state_changed(STATE)
-    measured = [one for one in source.asked if one[0] == "measure_topics"]
+    measured = source.asked_for(MeasureTopics)
     view.facts.measure_of("payments")
     view.state_changed(STATE)
-    assert [one for one in source.asked if one[0] == "measure_topics"] == measured
+    assert source.asked_for(MeasureTopics) == measured
 
     later = fake_state(TAKEN_MS + MEASURED_FOR_MS)
     view.facts.tend(later.catalog, later.taken_ms)
     view.facts.measure_of("payments")
     view.facts.tend(later.catalog, later.taken_ms)
 
-    assert len([one for one in source.asked if one[0] == "measure_topics"]) > len(measured)
+    assert len(source.asked_for(MeasureTopics)) > len(measured)
 
 
 def test_a_favourite_stands_on_top_and_is_remembered(make_list, qtbot):
@@ -422,7 +420,7 @@ def composing(make_view, qtbot):
 
 
 def sent(source):
-    return [arguments[0] for method, arguments in source.asked if method == "send_message"]
+    return source.asked_for(SendMessage)
 
 
 def test_a_message_is_sent_without_leaving_the_queues(composing, window, qtbot):
@@ -532,8 +530,8 @@ def test_each_queue_has_the_line_of_its_last_quarter_of_an_hour(make_view):
     assert len(values) > 10
     assert all(100 < value < 300 for value in values)
     spans = {
-        query.to_ms - query.from_ms for method, (query, *_) in source.asked
-        if method == "read_history" and "queue:payments/2.put_rate" in query.names
+        query.to_ms - query.from_ms for query in source.asked_for(ReadHistory)
+        if "queue:payments/2.put_rate" in query.names
     }  # fmt: skip
     assert any(abs(span - 15 * 60_000) < 2_000 for span in spans)
 

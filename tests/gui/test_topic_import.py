@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
 from broker_core.api import RemoteError, RequestCode
+from broker_core.worker.questions.administration import AskBroker
 from gui.models.topic_import import ImportKind, ImportOutcome
 from gui.theme.tokens import State
 from gui.views.topics.import_columns import _FAULTS, _KINDS, _OUTCOMES
@@ -65,7 +66,7 @@ def text_of(dialog, name, key):
 
 
 def changes_asked(source):
-    asked = [arguments[0] for name, arguments in source.asked if name == "ask_broker"]
+    asked = source.asked_for(AskBroker)
     return [one.fields for one in asked if one.code == RequestCode.UPDATE_AND_CREATE_TOPIC]
 
 

@@ -12,9 +12,12 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 from broker_core.api import StoreError
 from broker_core.worker.questions.transactions import (
+    AbortAtomic,
     CheckTransaction,
     EndTransaction,
+    ListAtomic,
     ListTransactions,
+    ReadTransactionHistory,
     ResumeTransaction,
     TransactionHistory,
 )
@@ -76,7 +79,7 @@ def column(model, key):
 
 
 def acted(source):
-    return [arguments[0] for method, arguments in source.asked if method in ("act_on_transaction", "abort_atomic")]
+    return source.asked_for(EndTransaction, CheckTransaction, ResumeTransaction, AbortAtomic)
 
 
 # ---- rows and pictures ----
@@ -221,8 +224,8 @@ def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
     view._filter("Pay  7")
 
     assert source.asked[:2] == [
-        ("list_transactions", (ListTransactions(0, PAGE_ROWS, words="pay 7"),)),
-        ("list_transactions", (ListTransactions(0, ENDED_ROWS, ended=True, words="pay 7"),)),
+        ListTransactions(0, PAGE_ROWS, words="pay 7"),
+        ListTransactions(0, ENDED_ROWS, ended=True, words="pay 7"),
     ]
     assert view.foot.text().endswith("that match")
     source.asked.clear()
@@ -230,9 +233,9 @@ def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
     view.state_changed(later)
     assert source.asked == []
     view.state_changed(replace(later, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS))
-    assert ("list_transactions", (ListTransactions(0, PAGE_ROWS, words="pay 7"),)) in source.asked
+    assert ListTransactions(0, PAGE_ROWS, words="pay 7") in source.asked
     view._show_all()
-    assert ("list_transactions", (ListTransactions(0, PAGE_ROWS),)) in source.asked
+    assert ListTransactions(0, PAGE_ROWS) in source.asked
 
 
 def test_the_store_tells_of_all_its_transactions_page_by_page(make_view, source, monkeypatch):
@@ -251,11 +254,11 @@ def test_the_store_tells_of_all_its_transactions_page_by_page(make_view, source,
     assert "on this page of the store" in view.foot.text()
     assert not view.back.isEnabled()
     view.forward.click()
-    assert ("transaction_history", (17, PAGE_ROWS, 20_000)) in source.asked
+    assert ReadTransactionHistory(17, PAGE_ROWS, 20_000) in source.asked
     assert view.back.isEnabled()
     source.asked.clear()
     view.back.click()
-    assert ("transaction_history", (-1, PAGE_ROWS, 20_000)) in source.asked
+    assert ReadTransactionHistory(-1, PAGE_ROWS, 20_000) in source.asked
 
 
 def test_a_cell_of_a_transaction_that_ended_before_the_start_is_looked_up_in_the_store(make_view, source, monkeypatch):
@@ -265,7 +268,7 @@ def test_a_cell_of_a_transaction_that_ended_before_the_start_is_looked_up_in_the
 
     view.strip.chosen.emit(17)
 
-    assert ("transaction_history", (18, PAGE_ROWS, 20_000)) in source.asked
+    assert ReadTransactionHistory(18, PAGE_ROWS, 20_000) in source.asked
     assert view.grid.selected_row.origin == 17
 
 
@@ -298,17 +301,17 @@ def test_the_strip_is_moved_along_the_queues(make_view, source):
 
     view.strip_panel.back.click()
 
-    assert source.asked[-1] == ("transaction_history", (first, LIVES, HALVES))
+    assert source.asked[-1] == ReadTransactionHistory(first, LIVES, HALVES)
     assert all(cell.offset < first for cell in view.strip.picture.halves)
     assert (view.strip.picture.half_progress, view.strip.picture.is_end) == (-1, False)
     view.strip_panel.forward.click()
-    assert source.asked[-1] == ("transaction_history", (first + CELLS_MAX, LIVES, HALVES))
+    assert source.asked[-1] == ReadTransactionHistory(first + CELLS_MAX, LIVES, HALVES)
     view.strip_panel.forward.click()
-    assert source.asked[-1] == ("transaction_history", (-1, LIVES, HALVES))
+    assert source.asked[-1] == ReadTransactionHistory(-1, LIVES, HALVES)
     assert view.strip.picture.is_end
     view.strip_panel.back.click()
     view.strip_panel.end.click()
-    assert source.asked[-1] == ("transaction_history", (-1, LIVES, HALVES))
+    assert source.asked[-1] == ReadTransactionHistory(-1, LIVES, HALVES)
 
 
 def replace_totals(source, **totals):
@@ -325,14 +328,14 @@ def test_what_ended_is_read_less_often_than_what_is_open(make_view, source):
         STATE, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS // 2, totals=STATE.totals | {"transactions_checks": 45}
     )
     view.state_changed(source.state)
-    assert ("list_transactions", (undecided,)) in source.asked
-    assert ("list_transactions", (ended,)) not in source.asked
+    assert undecided in source.asked
+    assert ended not in source.asked
     source.asked.clear()
     view.state_changed(source.state)
     assert source.asked == []
     view.state_changed(replace(source.state, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS))
-    assert ("list_transactions", (ended,)) in source.asked
-    assert ("list_transactions", (undecided,)) not in source.asked
+    assert ended in source.asked
+    assert undecided not in source.asked
 
 
 def test_a_transaction_tells_what_happened_to_it(make_view, source):
@@ -342,7 +345,7 @@ def test_a_transaction_tells_what_happened_to_it(make_view, source):
     titles = [entry.title for entry in view.detail.line.entries]
     assert titles == ["Half message stored", "Producer asked", "Real message written", "Decision recorded", "Next check"]
     assert view.detail.line.entries[-1].is_ahead
-    assert ("transaction_history", (39, 1, 1)) in source.asked
+    assert ReadTransactionHistory(39, 1, 1) in source.asked
     assert dict(view.detail.facts.pairs())["Half offset"] == "52, first 38"
 
 
@@ -548,7 +551,7 @@ def test_an_open_atomic_transaction_is_aborted_after_its_name_is_typed(make_view
     dialog.typed.setText("shop-1")
     dialog.go.click()
 
-    assert acted(source) == ["shop-1"]
+    assert acted(source) == [AbortAtomic("shop-1")]
     view.atomic.grid.select_key("billing")
     assert view.atomic.ask_abort() is None
 
@@ -559,7 +562,7 @@ def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
     view = make_view(source)
 
     assert "orbitAtomicTransactions=true" in view.atomic.grid.placeholder.text
-    assert not [method for method, _ in source.asked if method == "list_atomic"]
+    assert not source.asked_for(ListAtomic)
 
 
 def test_the_page_is_told_in_chinese(make_view, source, qtbot):

@@ -11,7 +11,7 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
-from broker_core.worker.channel.schema import Query
+from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.transactions import ListTransactions, TransactionPage
 from tests.support.embedded import started
 
@@ -43,7 +43,7 @@ async def asking(cluster: AttachedCluster, *, read_only: bool = False) -> AsyncI
         await queries.close()
 
 
-async def told(queries: ClusterQueries, query: Query, kind: type[A]) -> A:
+async def told(queries: ClusterQueries, query: Question[A], kind: type[A]) -> A:
     """The answer to a query, which is of a kind."""
     answer = await queries.answer(query)
     assert isinstance(answer, kind), answer

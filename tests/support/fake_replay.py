@@ -81,7 +81,7 @@ class FakeReplay(FakeChild):
         assert isinstance(message, Outgoing)
         self._journal.hand_on([number])
         sent = SendMessage(message.topic, -1, message.body, message.properties, message.flag)
-        self._source.send_message(sent).then(
+        self._source.ask(sent).then(
             lambda receipt: self._stored(number, item, message, receipt), lambda error: self._refused(number, item, error)
         )
         self.error_read.emit(f"progress: {self._journal.progress}, {self._journal.left:,} left")

@@ -7,7 +7,7 @@ subject; tests import all of it from here.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -16,53 +16,66 @@ from broker_core.worker.questions.administration import (
     AskBroker,
     BrokerAnswer,
     CloseConnection,
-    ConnectionPage,
     CreateTopic,
-    Members,
-    StorePicture,
-    TopicMeasures,
+    ListConnections,
+    ListMembers,
+    MeasureTopics,
+    ReadStore,
 )
-from broker_core.worker.questions.alerts import AlertCommand, AlertPage, AlertQuery, MarkAlertsTold, ReadAlerts
+from broker_core.worker.questions.alerts import AlertPage, AlertQuery, MarkAlertsTold, ReadAlerts
 from broker_core.worker.questions.delays import (
     ActOnDelayed,
     ActOnTimers,
     DelayedActed,
-    DelayedMessages,
+    ForecastTimers,
+    ListDelayed,
     ListTimers,
-    PendingTimers,
-    TimerForecast,
     TimersActed,
 )
 from broker_core.worker.questions.figures import Occurred
 from broker_core.worker.questions.history import (
-    EventPage,
-    HistoryLines,
     NoteEvent,
-    Ownership,
     ReadEvents,
     ReadHistory,
     ReadOwnership,
 )
-from broker_core.worker.questions.letter_notes import LetterNotePage, NoteCommand, NoteQuery, ReadLetterNotes
+from broker_core.worker.questions.letter_notes import NoteQuery
 from broker_core.worker.questions.lifecycle import Done, Ready
-from broker_core.worker.questions.searches import Followed, FollowStarted, SearchHits, SearchStarted, StartFollow
+from broker_core.worker.questions.question import Question
+from broker_core.worker.questions.searches import (
+    ContinueFollow,
+    ContinueSearch,
+    EndFollow,
+    EndSearch,
+    Followed,
+    FollowStarted,
+    SearchHits,
+    SearchStarted,
+    StartFollow,
+    StartSearch,
+)
 from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
     FieldValues,
+    FindOffset,
     FoundOffset,
-    Lifeline,
-    MessageDetail,
-    MessagePage,
+    MessageBody,
+    ReadBody,
+    ReadFields,
+    ReadLifeline,
+    ReadMessage,
+    ReadMessageById,
     SendMessage,
     SendReceipt,
 )
 from broker_core.worker.questions.transactions import (
-    AtomicPage,
+    AbortAtomic,
     CheckTransaction,
     EndTransaction,
+    ListAtomic,
     ListTransactions,
+    ReadTransactionHistory,
     ResumeTransaction,
-    TransactionHistory,
-    TransactionPage,
 )
 from monitoring.history.notes import carried_out
 from monitoring.sources.base import ClusterListener, SourceStatus
@@ -102,6 +115,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Q = TypeVar("Q", bound=Question[Any])
+Answers = dict[type[Question[Any]], Callable[[Any], object]]
 
 
 class FakePending(Generic[T]):
@@ -143,7 +158,12 @@ class FakePending(Generic[T]):
 
 
 class FakeSource:
-    """See the module. ``asked`` holds what was asked, newest last, as (method, arguments)."""
+    """See the module.
+
+    Attributes:
+        asked: The questions that were asked, newest last, but for those about alerts and notes.
+        answers: What each kind of question is answered with: a function of the question that returns the answer or an error.
+    """
 
     name = "Embedded"
     kept_under = ""
@@ -155,7 +175,8 @@ class FakeSource:
         self.state: ClusterState | None = state if state is not None else fake_state() if self.ready else None
         self.reason: OrbitError | None = None
         self.listeners: list[ClusterListener] = []
-        self.asked: list[tuple[str, tuple[object, ...]]] = []
+        self.asked: list[Question[Any]] = []
+        self.answers = self.made_answers()
         self.hold = False
         self.read_only = False
         self.held: list[FakePending[Any]] = []
@@ -176,7 +197,7 @@ class FakeSource:
         """Real tables of notes, in memory."""
         weakref.finalize(self, self.letter_notes.close)
         self.asked_notes: list[NoteQuery] = []
-        """Questions and commands about notes, newest last."""
+        """Questions and commands about notes, newest last; they are not in ``asked``."""
         self.hold_notes = False
         self.held_notes: list[FakePending[Any]] = []
         self.fail_notes_with: OrbitError | None = None
@@ -230,50 +251,28 @@ class FakeSource:
     def remove_listener(self, listener: ClusterListener) -> None:
         self.listeners.remove(listener)
 
-    def browse_queue(self, topic: str, queue_id: int, start_offset: int, count: int) -> FakePending[MessagePage]:
-        return self._answer(
-            "browse_queue", (topic, queue_id, start_offset, count), fake_page(self.state, topic, queue_id, start_offset, count)
-        )
+    def ask(self, question: Question[T]) -> FakePending[T]:
+        if isinstance(question, AlertQuery):
+            return self._ask_alerts(question)
+        if isinstance(question, NoteQuery):
+            return self._ask_notes(question)
+        self.asked.append(question)
+        if isinstance(question, ContinueFollow):
+            # Always held back, as nothing arrives by itself: a test gives it to `feed_follow`.
+            self.follow = FakePending(held=True)
+            return self.follow  # type: ignore[return-value]  # what a follow is answered with
+        if self.status is not SourceStatus.READY:
+            return FakePending(error=WorkerError("the broker is not running; start it and try again"))
+        return self._pending(self.answers[type(question)](question))
 
-    def find_offset(self, topic: str, queue_id: int, timestamp_ms: int) -> FakePending[FoundOffset]:
-        return self._answer("find_offset", (topic, queue_id, timestamp_ms), FoundOffset(100))
-
-    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
-        return self._answer("read_message", (physical_offset,), fake_detail(physical_offset))
-
-    def read_message_by_id(self, offset_message_id: str) -> FakePending[MessageDetail]:
-        return self._answer("read_message_by_id", (offset_message_id,), fake_detail(int(offset_message_id[16:], 16)))
-
-    def send_message(self, message: SendMessage) -> FakePending[SendReceipt]:
-        receipt = SendReceipt("7F00000100002A9F0000000000000400", max(0, message.queue_id), 4_242, TAKEN_MS)
-        return self._answer("send_message", (message,), receipt)
-
-    def create_topic(self, topic: CreateTopic) -> FakePending[Done]:
-        return self._answer("create_topic", (topic,), Done())
-
-    def ask_broker(self, request: AskBroker) -> FakePending[BrokerAnswer]:
-        return self._answer("ask_broker", (request,), self.broker_answers.get(request.code) or fake_broker_answer(request))
-
-    def measure_topics(self, topics: Sequence[str]) -> FakePending[TopicMeasures]:
-        return self._answer("measure_topics", (tuple(topics),), fake_measures(topics))
-
-    def read_ownership(self, query: ReadOwnership) -> FakePending[Ownership]:
-        return self._answer("read_ownership", (query,), fake_ownership(query))
-
-    def list_connections(self) -> FakePending[ConnectionPage]:
-        return self._answer("list_connections", (), fake_connections())
-
-    def close_connection(self, command: CloseConnection) -> FakePending[Done]:
-        return self._answer("close_connection", (command,), Done())
-
-    def note_event(self, note: NoteEvent) -> FakePending[Done]:
-        return self._answer("note_event", (note,), Done())
-
-    def read_alerts(self, query: ReadAlerts) -> FakePending[AlertPage]:
-        return self._ask_alerts(query)
-
-    def change_alerts(self, command: AlertCommand) -> FakePending[Done]:
-        return self._ask_alerts(command)
+    def _pending(self, answer: Any) -> FakePending[Any]:
+        error = self.fail_with
+        if isinstance(answer, OrbitError):
+            answer, error = None, answer
+        pending = FakePending(answer, error, held=self.hold)
+        if self.hold:
+            self.held.append(pending)
+        return pending
 
     def _ask_alerts(self, query: AlertQuery) -> FakePending[Any]:
         self.asked_alerts.append(query)
@@ -284,12 +283,6 @@ class FakeSource:
         except OrbitError as error:
             return FakePending(error=error)
 
-    def read_letter_notes(self, query: ReadLetterNotes) -> FakePending[LetterNotePage]:
-        return self._ask_notes(query)
-
-    def change_letter_notes(self, command: NoteCommand) -> FakePending[Done]:
-        return self._ask_notes(command)
-
     def _ask_notes(self, query: NoteQuery) -> FakePending[Any]:
         self.asked_notes.append(query)
         if self.fail_notes_with is not None:
@@ -299,77 +292,9 @@ class FakeSource:
             self.held_notes.append(answer)
         return answer
 
-    def read_store(self) -> FakePending[StorePicture]:
-        return self._answer("read_store", (), fake_store())
-
-    def list_members(self, group: str) -> FakePending[Members]:
-        return self._answer("list_members", (group,), fake_members(group))
-
-    def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
-        return self._answer("list_delayed", (level, start_offset, count), fake_delayed(level, start_offset, count))
-
-    def act_on_delayed(self, action: ActOnDelayed) -> FakePending[DelayedActed]:
-        return self._answer("act_on_delayed", (action,), DelayedActed(len(action.queue_offset), []))
-
-    def list_transactions(self, query: ListTransactions) -> FakePending[TransactionPage]:
-        page = fake_ended_transactions() if query.ended else fake_transactions()
-        return self._answer("list_transactions", (query,), page)
-
-    def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> FakePending[Done]:
-        return self._answer("act_on_transaction", (action,), Done())
-
-    def list_atomic(self, start: int, count: int) -> FakePending[AtomicPage]:
-        return self._answer("list_atomic", (start, count), fake_atomic())
-
-    def abort_atomic(self, name: str) -> FakePending[Done]:
-        return self._answer("abort_atomic", (name,), Done())
-
-    def read_history(self, query: ReadHistory) -> FakePending[HistoryLines]:
-        return self._answer("read_history", (query,), fake_history_lines(query))
-
-    def read_events(self, query: ReadEvents) -> FakePending[EventPage]:
-        return self._answer("read_events", (query,), fake_events(query))
-
-    def transaction_history(
-        self, before: int = -1, count: int = 100, halves_back: int = 20_000
-    ) -> FakePending[TransactionHistory]:
-        return self._answer("transaction_history", (before, count, halves_back), fake_transaction_history())
-
-    def forecast_timers(self) -> FakePending[TimerForecast]:
-        return self._answer("forecast_timers", (), fake_forecast())
-
-    def list_timers(self, query: ListTimers) -> FakePending[PendingTimers]:
-        return self._answer("list_timers", (query,), fake_timers(query.count))
-
-    def act_on_timers(self, action: ActOnTimers) -> FakePending[TimersActed]:
-        return self._answer("act_on_timers", (action,), TimersActed(len(action.slot_ms), []))
-
-    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> FakePending[FieldValues]:
-        texts = [[f"{field}@{place}" for place in places] for field in fields]
-        starts = [fake_body(place // 256)[:200] for place in places]
-        return self._answer("read_fields", (places, fields, around), FieldValues(texts, starts))
-
-    def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> FakePending[SearchStarted]:
-        return self._answer("start_search", (text, limit, body_starts), SearchStarted(1, ["scan of 1 queue, 0 messages"], 0))
-
-    def continue_search(self, search_id: int) -> FakePending[SearchHits]:
-        none = SearchHits(search_id, [], [], [], [], [], [], [], [], [], [], [], 0, 0, 0, is_over=True)
-        return self._answer("continue_search", (search_id,), none)
-
-    def end_search(self, search_id: int) -> FakePending[Done]:
-        return self._answer("end_search", (search_id,), Done())
-
-    def read_lifeline(self, physical_offset: int) -> FakePending[Lifeline]:
-        return self._answer("read_lifeline", (physical_offset,), fake_lifeline())
-
-    def start_follow(self, query: StartFollow) -> FakePending[FollowStarted]:
-        return self._answer("start_follow", (query,), FollowStarted(1, 0))
-
-    def continue_follow(self, follow_id: int) -> FakePending[Followed]:
-        """Always held back, as nothing arrives by itself: a test gives it to `feed_follow`."""
-        self.asked.append(("continue_follow", (follow_id,)))
-        self.follow = FakePending(held=True)
-        return self.follow
+    def asked_for(self, *kinds: type[Q]) -> list[Q]:
+        """The questions of some kinds that were asked, newest last."""
+        return [question for question in self.asked if isinstance(question, kinds)]
 
     def feed_follow(self, followed: Followed) -> None:
         """Answer the open question of a live tail."""
@@ -377,14 +302,54 @@ class FakeSource:
         pending, self.follow = self.follow, None
         pending.release(followed)
 
-    def end_follow(self, follow_id: int) -> FakePending[Done]:
-        return self._answer("end_follow", (follow_id,), Done())
+    # ---- the answers ----
 
-    def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
-        self.asked.append((method, arguments))
-        if self.status is not SourceStatus.READY:
-            return FakePending(error=WorkerError("the broker is not running; start it and try again"))
-        pending: FakePending[T] = FakePending(value, self.fail_with, held=self.hold)
-        if self.hold:
-            self.held.append(pending)
-        return pending
+    def made_answers(self) -> Answers:
+        """What each kind of question is answered with from the start."""
+        return {
+            BrowseQueue: lambda one: fake_page(self.state, one.topic, one.queue_id, one.start_offset, one.count),
+            FindOffset: lambda _one: FoundOffset(100),
+            ReadMessage: lambda one: fake_detail(one.physical_offset),
+            ReadMessageById: lambda one: fake_detail(int(one.offset_message_id[16:], 16)),
+            ReadBody: lambda one: MessageBody(fake_detail(one.physical_offset).body),
+            ReadFields: _fields,
+            ReadLifeline: lambda _one: fake_lifeline(),
+            SendMessage: lambda one: SendReceipt("7F00000100002A9F0000000000000400", max(0, one.queue_id), 4_242, TAKEN_MS),
+            CreateTopic: _done,
+            AskBroker: lambda one: self.broker_answers.get(one.code) or fake_broker_answer(one),
+            MeasureTopics: lambda one: fake_measures(one.topics),
+            ListConnections: lambda _one: fake_connections(),
+            CloseConnection: _done,
+            ReadStore: lambda _one: fake_store(),
+            ListMembers: lambda one: fake_members(one.group),
+            NoteEvent: _done,
+            ReadHistory: fake_history_lines,
+            ReadEvents: fake_events,
+            ReadOwnership: fake_ownership,
+            ListDelayed: lambda one: fake_delayed(one.level, one.start_offset, one.count),
+            ActOnDelayed: lambda one: DelayedActed(len(one.queue_offset), []),
+            ForecastTimers: lambda _one: fake_forecast(),
+            ListTimers: lambda one: fake_timers(one.count),
+            ActOnTimers: lambda one: TimersActed(len(one.slot_ms), []),
+            ListTransactions: lambda one: fake_ended_transactions() if one.ended else fake_transactions(),
+            ReadTransactionHistory: lambda _one: fake_transaction_history(),
+            EndTransaction: _done,
+            CheckTransaction: _done,
+            ResumeTransaction: _done,
+            ListAtomic: lambda _one: fake_atomic(),
+            AbortAtomic: _done,
+            StartSearch: lambda _one: SearchStarted(1, ["scan of 1 queue, 0 messages"], 0),
+            ContinueSearch: lambda one: SearchHits(one.search_id, [], [], [], [], [], [], [], [], [], [], [], 0, 0, 0, True),
+            EndSearch: _done,
+            StartFollow: lambda _one: FollowStarted(1, 0),
+            EndFollow: _done,
+        }
+
+
+def _done(_question: Question[Done]) -> Done:
+    return Done()
+
+
+def _fields(question: ReadFields) -> FieldValues:
+    texts = [[f"{field}@{place}" for place in question.places] for field in question.fields]
+    return FieldValues(texts, [fake_body(place // 256)[:200] for place in question.places])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from broker_core.worker.questions.administration import Members
-from tests.support.fake_source import FakePending, FakeSource, fake_state
+from broker_core.worker.questions.administration import ListMembers
+from tests.support.fake_source import Answers, FakeSource, fake_members, fake_state
 
 T = TypeVar("T")
 
@@ -46,9 +47,15 @@ class LongNamedSource(FakeSource):
     def __init__(self) -> None:
         super().__init__(long_named(fake_state()))
 
-    def list_members(self, group: str) -> FakePending[Members]:
-        short = next((name for name, long in _LONG.items() if long == group), group)
-        return super().list_members(short)
+    def made_answers(self) -> Answers:
+        """Those of the fake with long names, also for a group that is asked for by its long name."""
+        made = {kind: _with_long_names(answer) for kind, answer in super().made_answers().items()}
+        return made | {ListMembers: lambda question: long_named(fake_members(_short(question.group)))}
 
-    def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
-        return super()._answer(method, arguments, long_named(value))
+
+def _with_long_names(answer: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda question: long_named(answer(question))
+
+
+def _short(group: str) -> str:
+    return next((name for name, long in _LONG.items() if long == group), group)

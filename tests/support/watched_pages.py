@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QEventLoop, QSettings, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from broker_core.worker.questions.stored_messages import MessagePage, SendMessage, SendReceipt
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage, SendReceipt
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import STORES_KEY, Cluster, kept_text
@@ -31,7 +31,7 @@ from gui.views.settings.view import SECTIONS
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from monitoring.alert_watch import AlertState
 from monitoring.sources.base import Pending, SourceStatus
-from monitoring.sources.embedded import EmbeddedSource
+from monitoring.sources.worker import WorkerSource
 from tests.support.client_thread import ClientThread
 from tests.support.known_traffic import BEHIND, ORDERS, RETRIED, SETTINGS, TEAM, TROUBLED, KnownTraffic
 from tests.support.page_portrait import comparable, portrait
@@ -133,7 +133,7 @@ class WatchedPages:
         self.traffic: KnownTraffic | None = None
 
     @property
-    def source(self) -> EmbeddedSource:
+    def source(self) -> WorkerSource:
         """The cluster."""
         return self.console.worker.source
 
@@ -258,7 +258,7 @@ class WatchedPages:
             ("life of a payment", "payments", 0, 0),
             ("life of a dead letter", f"%DLQ%{TROUBLED}", 0, 0),
         ):
-            page = self.answer(self.source.browse_queue(topic, queue, offset, 1), MessagePage)
+            page = self.answer(self.source.ask(BrowseQueue(topic, queue, offset, 1)), MessagePage)
             self.window.navigate("message", physical_offset=page.physical_offset[0])
             yield name, self._page()
         assert self.traffic is not None
@@ -278,7 +278,7 @@ class WatchedPages:
         self.window.navigate("tail", topics=["audit"])
         tail = self._page()
         self.settled("tail", lambda: tail, lambda _name, _said: True)
-        self.answer(self.source.send_message(SendMessage("audit", 0, b"audit at last", {"TAGS": "late"})), SendReceipt)
+        self.answer(self.source.ask(SendMessage("audit", 0, b"audit at last", {"TAGS": "late"})), SendReceipt)
         yield "tail", tail
 
     def _composer(self, view: MessagesView) -> Iterator[tuple[str, QWidget]]:

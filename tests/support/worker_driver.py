@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from broker_core.api import Answer, Failure, Query, Reply, WorkerClient, WorkerMessage, error_from_wire
+from broker_core.api import Failure, Reply, WorkerClient, WorkerMessage, error_from_wire
 from broker_core.worker.questions.lifecycle import Fatal, Ready
+from broker_core.worker.questions.question import Question
 
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
 DEADLINE_S = 100.0
@@ -100,7 +101,7 @@ class WorkerDriver:
         self.process.wait(DEADLINE_S)
         return self.error_log.read_text()[-6_000:]
 
-    def ask(self, query: Query) -> Answer:
+    def ask(self, query: Question[Any]) -> Any:
         """Send a query and wait for its answer; a `Failure` is raised as its error."""
         with self._changed:
             request_id, data = self.client.request(query)

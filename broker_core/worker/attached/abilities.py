@@ -15,17 +15,9 @@ from broker_core.cluster.link import V5
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.refusals import OUTSIDE
 
 _BROKERS_NAMED = 3
-
-OUTSIDE = {
-    Ability.SEND_IN_TRANSACTION: "messages are sent in transactions through the embedded broker alone",
-    Ability.DECIDE_TRANSACTIONS: "brokers end a transaction for its producer, and the console does not act as one",
-    Ability.CHECK_TRANSACTIONS: "brokers check at times of their own, and the protocol has no request for it",
-    Ability.CHANGE_WAITING: "the protocol cannot change a message that waits",
-    Ability.CLOSE_CONNECTIONS: "the protocol has no request that ends a connection",
-}
-"""What nobody can do from outside of a broker, whatever it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.connections import CONSUMER, PRODUCER
-from broker_core.worker.questions.administration import ConnectionPage
+from broker_core.worker.questions.administration import ConnectionPage, ListConnections
+from broker_core.worker.questions.question import Handler
 
 GROUPS_MAX = 64
 """Consumer groups of one broker that are asked for their members."""
@@ -74,6 +75,14 @@ class ClusterConnections:
         self._page: ConnectionPage | None = None
         self._read_s = 0.0
         self._turn = asyncio.Lock()
+
+    def handlers(self) -> list[Handler]:
+        """That of the list of clients."""
+
+        async def read(_query: ListConnections) -> ConnectionPage:
+            return await self.page()
+
+        return [ListConnections.answered_by(read)]
 
     async def page(self) -> ConnectionPage:
         """All clients that are known, broker by broker; what is missing and why is its notice.

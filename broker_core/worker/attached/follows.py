@@ -33,10 +33,10 @@ from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
-from broker_core.worker.channel.schema import Answer
 from broker_core.worker.follows import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, TOPICS_MAX, check_follow, filter_of, rules_of
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 
 PACE_SECONDS = 0.25
@@ -155,27 +155,22 @@ class ClusterFollows:
         self._ended: deque[tuple[int, dict[MessageQueue, int]]] = deque(maxlen=KEPT_PLACES)
         self._numbers = itertools.count(1)
 
-    async def answer(self, query: StartFollow | ContinueFollow | EndFollow) -> Answer:
-        """Carry one request out.
-
-        Raises:
-            FilterError: The filter or a rule cannot be read.
-            UsageError: Too much is to be followed, a topic is unknown, there is no such tail, or a question about it is open.
-            NetworkError: No broker answers.
-        """
-        match query:
-            case StartFollow():
-                return await self._start(query)
-            case ContinueFollow(follow_id):
-                return await self._continue(follow_id)
-            case EndFollow(follow_id):
-                self._end(follow_id)
-                return Done()
+    def handlers(self) -> list[Handler]:
+        """Those of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
+        return [
+            StartFollow.answered_by(self._start),
+            ContinueFollow.answered_by(self._continue),
+            EndFollow.answered_by(self._end_asked),
+        ]
 
     def close(self) -> None:
         """Give all up."""
         for follow_id in list(self._open):
             self._end(follow_id)
+
+    async def _end_asked(self, query: EndFollow) -> Done:
+        self._end(query.follow_id)
+        return Done()
 
     def _end(self, follow_id: int) -> None:
         ended = self._open.pop(follow_id, None)
@@ -254,7 +249,8 @@ class ClusterFollows:
 
     # ---- looking -------------------------------------------------------------------------------------------------------
 
-    async def _continue(self, follow_id: int) -> Followed:
+    async def _continue(self, query: ContinueFollow) -> Followed:
+        follow_id = query.follow_id
         opened = self._open.get(follow_id)
         if opened is None:
             raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")

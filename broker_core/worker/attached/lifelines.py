@@ -36,7 +36,8 @@ from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.lifeline.gather import Reach
 from broker_core.worker.lifelines import read_lifeline
-from broker_core.worker.questions.stored_messages import Lifeline
+from broker_core.worker.questions.question import Handler
+from broker_core.worker.questions.stored_messages import Lifeline, ReadLifeline
 
 T = TypeVar("T")
 
@@ -65,7 +66,11 @@ class ClusterLifelines:
         self._history = history
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
-    async def read(self, place: int) -> Lifeline:
+    def handlers(self) -> list[Handler]:
+        """Those of lives."""
+        return [ReadLifeline.answered_by(self.read)]
+
+    async def read(self, query: ReadLifeline) -> Lifeline:
         """What is known of the message at a place that the window knows.
 
         Raises:
@@ -77,7 +82,7 @@ class ClusterLifelines:
             records = ClusterRecords(self._link, self._figures, loop, until_s=loop.time() + LIFE_SECONDS)
             try:
                 told = await read_lifeline(
-                    place,
+                    query.physical_offset,
                     records,
                     _Offsets(self._link, self._figures),
                     self._history,

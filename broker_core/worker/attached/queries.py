@@ -1,6 +1,6 @@
-"""Answers the window's queries about an attached cluster, with requests that every broker serves.
+"""The handlers of a worker that watches an attached cluster: they send requests that every broker serves.
 
-What only the inside of a broker knows is refused with the reason; nothing is guessed.
+What only the inside of a broker knows is refused with the reason (`broker_core.worker.refusals`); nothing is guessed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
@@ -23,7 +23,6 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
-from broker_core.worker.attached.abilities import OUTSIDE
 from broker_core.worker.attached.asking import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
 from broker_core.worker.attached.connections import ClusterConnections
@@ -32,48 +31,49 @@ from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
 from broker_core.worker.attached.lost_parts import LostParts
-from broker_core.worker.attached.refusals import cannot_answer
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.attached.waiting import list_delayed
-from broker_core.worker.channel.acting import acts, refusal
-from broker_core.worker.channel.schema import Answer, Query
-from broker_core.worker.history import HistoryKeeper, HistoryQuery
-from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
+from broker_core.worker.handlers import Handlers
+from broker_core.worker.history import HistoryKeeper, history_handlers
+from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of, message_handlers
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import (
     AskBroker,
+    BrokerAnswer,
     CreateTopic,
-    ListConnections,
     ListMembers,
     MeasureTopics,
     Members,
+    TopicMeasures,
 )
 from broker_core.worker.questions.delays import ListDelayed
 from broker_core.worker.questions.lifecycle import Done, Shutdown
-from broker_core.worker.questions.searches import ContinueFollow, ContinueSearch, EndFollow, EndSearch, StartFollow, StartSearch
+from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
+    FieldValues,
     FindOffset,
     FoundOffset,
     MessageDetail,
     MessagePage,
     ReadFields,
-    ReadLifeline,
-    ReadMessage,
     ReadMessageById,
     SendMessage,
     SendReceipt,
 )
-from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction
+from broker_core.worker.refusals import OUTSIDE, cluster_refusal
+
+_Answer = TypeVar("_Answer")
+_T = TypeVar("_T")
 
 PRODUCER_GROUP = "orbit-console"
 """Producer group of messages that a person sends from the window."""
 
 
 class ClusterQueries:
-    """Answers queries about one cluster. On one event loop.
+    """Answers questions about one cluster. On one event loop.
 
     Args:
         link: To the cluster.
@@ -81,7 +81,7 @@ class ClusterQueries:
         sampling: What keeps them true.
         shut_down: Called for the command to stop.
         history: Of the figures; None: none is kept.
-        read_only: Whether to refuse what would change something.
+        read_only: Whether to refuse questions that act.
     """
 
     def __init__(
@@ -98,14 +98,13 @@ class ClusterQueries:
         self._figures = figures
         self._sampling = sampling
         self._shut_down = shut_down
-        self._history = history
-        self._read_only = read_only
         self._searches = ClusterSearches(link, figures)
         self._transactions = ClusterTransactions(link, figures)
         self._follows = ClusterFollows(link, figures)
         self._lifelines = ClusterLifelines(link, figures, history)
         self._connections = ClusterConnections(link, figures, clock=wall_clock_ms)
         self._producer: asyncio.Task[Producer] | None = None
+        self._table = Handlers(self._handlers(history), refusal=cluster_refusal, read_only=read_only)
 
     async def close(self) -> None:
         """End searches, live tails and the producer."""
@@ -117,63 +116,47 @@ class ClusterQueries:
             if isinstance(producer, Producer):
                 await producer.close()
 
-    async def answer(self, query: Query) -> Answer:
-        """Answer one query or carry out one command.
+    def _handlers(self, history: HistoryKeeper | None) -> list[Handler]:
+        return [
+            *history_handlers(history, run=asyncio.to_thread, missing="no history is kept of this connection"),
+            *message_handlers(self._view),
+            BrowseQueue.answered_by(self._browse),
+            FindOffset.answered_by(self._find_offset),
+            ReadMessageById.answered_by(self._read_by_id),
+            ReadFields.answered_by(self._read_fields),
+            SendMessage.answered_by(self._send),
+            ListMembers.answered_by(self._list_members),
+            ListDelayed.answered_by(partial(list_delayed, self._link, self._figures)),
+            MeasureTopics.answered_by(self._measure),
+            AskBroker.answered_by(self._ask_brokers),
+            CreateTopic.answered_by(self._create_topic),
+            *self._searches.handlers(),
+            *self._follows.handlers(),
+            *self._lifelines.handlers(),
+            *self._connections.handlers(),
+            *self._transactions.handlers(),
+            Shutdown.answered_by(self._stop),
+        ]
 
-        Raises:
-            OrbitError: It cannot be answered; the message says why.
-        """
-        if self._read_only and acts(query):
-            raise refusal(query)
-        if isinstance(query, HistoryQuery):
-            if self._history is None:
-                raise UsageError("no history is kept of this connection")
-            return await asyncio.to_thread(partial(self._history.answer, query))
-        match query:
-            case BrowseQueue():
-                return await self._browse(query)
-            case FindOffset(topic, queue_id, timestamp_ms):
-                return await self._find_offset(topic, queue_id, timestamp_ms)
-            case ReadMessage(physical_offset):
-                return await self._detail(*self._link.numbers.place_of(physical_offset))
-            case ReadMessageById(message_id):
-                return await self._detail_by_id(message_id)
-            case ListMembers(group):
-                return await self._list_members(group)
-            case AskBroker():
-                return await ask_brokers(self._link, query, LostParts(self._figures), topics_on=self._brokers_of)
-            case StartSearch() | ContinueSearch() | EndSearch():
-                return await self._searches.answer(query)
-            case ReadFields():
-                return await read_fields(self._link, query, LostParts(self._figures))
-        return await self._answer_rest(query)
+    async def answer(self, question: Question[_Answer]) -> _Answer:
+        """As `Handlers.answer`."""
+        return await self._table.answer(question)
 
-    async def _answer_rest(self, query: Query) -> Answer:
-        match query:
-            case StartFollow() | ContinueFollow() | EndFollow():
-                return await self._follows.answer(query)
-            case ReadLifeline(physical_offset):
-                return await self._lifelines.read(physical_offset)
-            case ListDelayed():
-                return await list_delayed(self._link, self._figures, query)
-            case ListConnections():
-                return await self._connections.page()
-            case ListTransactions():
-                return await self._transactions.list_undecided(query)
-            case ResumeTransaction():
-                return await self._transactions.resume(query)
-            case SendMessage():
-                return await self._send(query)
-            case MeasureTopics(topics):
-                # Those whose rows are on the screen.
-                self._sampling.asked_about(topics)
-            case CreateTopic():
-                await create_topic(self._link, query)
-                return Done()
-            case Shutdown():
-                self._shut_down()
-                return Done()
-        raise cannot_answer(query)
+    async def _stop(self, _command: Shutdown) -> Done:
+        self._shut_down()
+        return Done()
+
+    async def _ask_brokers(self, query: AskBroker) -> BrokerAnswer:
+        return await ask_brokers(self._link, query, LostParts(self._figures), topics_on=self._brokers_of)
+
+    async def _create_topic(self, topic: CreateTopic) -> Done:
+        await create_topic(self._link, topic)
+        return Done()
+
+    async def _measure(self, query: MeasureTopics) -> TopicMeasures:
+        # Those whose rows are on the screen.
+        self._sampling.asked_about(query.topics)
+        raise cluster_refusal(query)
 
     # ---- messages ----
 
@@ -205,23 +188,30 @@ class ClusterQueries:
             raise UsageError(f"topic {query.topic} has no queue that may be read", topic=query.topic)
         return await browse_newest(self._link, query.topic, queues, query.count, LostParts(self._figures))
 
-    async def _find_offset(self, topic: str, shown: int, timestamp_ms: int) -> FoundOffset:
-        broker, queue_id = self._link.numbers.queue_of(shown)
-        fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
+    async def _find_offset(self, query: FindOffset) -> FoundOffset:
+        broker, queue_id = self._link.numbers.queue_of(query.queue_id)
+        wanted = {"topic": query.topic, "queueId": str(queue_id), "timestamp": str(query.timestamp_ms)}
+        fields = wanted | {"boundaryType": "LOWER"}
         answer = await self._link.ask(broker, RemotingCommand(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields))
         return FoundOffset(whole_field(answer, "offset"))
 
-    async def _detail_by_id(self, message_id: str) -> MessageDetail:
-        host, offset = parse_offset_message_id(message_id)
+    async def _read_by_id(self, query: ReadMessageById) -> MessageDetail:
+        host, offset = parse_offset_message_id(query.offset_message_id)
         broker = self._link.broker_at(str(host))
         if broker is None:
             raise UsageError(f"the id names the broker at {host}, which is none of this cluster's", address=str(host))
-        return await self._detail(broker, offset)
+        record = await self._record(broker, offset)
+        return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
 
-    async def _detail(self, broker: str, physical_offset: int) -> MessageDetail:
+    async def _read_fields(self, query: ReadFields) -> FieldValues:
+        return await read_fields(self._link, query, LostParts(self._figures))
+
+    async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
+        return view(await self._record(*self._link.numbers.place_of(place)))
+
+    async def _record(self, broker: str, physical_offset: int) -> bytes:
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        record = bytes((await self._link.ask(broker, command)).body)
-        return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, physical_offset))
+        return bytes((await self._link.ask(broker, command)).body)
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         if message.transaction:
@@ -261,12 +251,12 @@ class ClusterQueries:
 
     # ---- groups ----
 
-    async def _list_members(self, group: str) -> Members:
+    async def _list_members(self, query: ListMembers) -> Members:
         rows: dict[str, tuple[dict[str, Any], dict[str, Wanted]]] = {}
         lost = LostParts(self._figures)
 
         async def ask(broker: str) -> None:
-            body = await self._members_body(broker, group)
+            body = await self._members_body(broker, query.group)
             subscriptions, connections = read_subscriptions(body), read_connections(body)
             # Each member is connected to every broker.
             rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in connections})

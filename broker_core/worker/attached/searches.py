@@ -18,9 +18,9 @@ from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.tools.search.results import Step
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.channel.schema import Answer
 from broker_core.worker.message_views import MessageHead, head_of
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import HITS_ENOUGH, TURN_SECONDS, search_hits
 from broker_core.worker.searches import SEARCHES_MAX
@@ -56,21 +56,13 @@ class ClusterSearches:
         for search_id in list(self._open):
             await self._end(search_id)
 
-    async def answer(self, query: StartSearch | ContinueSearch | EndSearch) -> Answer:
-        """Carry one request out.
-
-        Raises:
-            FilterError: The filter cannot be read.
-            UsageError: Too many searches are open, or there is none of that number.
-            NetworkError: No name server answers.
-        """
-        match query:
-            case StartSearch():
-                return await self._start(query)
-            case ContinueSearch(search_id):
-                return await self._continue(search_id)
-            case EndSearch(search_id):
-                return await self._end(search_id)
+    def handlers(self) -> list[Handler]:
+        """Those of searches. They raise `FilterError` for a filter that cannot be read."""
+        return [
+            StartSearch.answered_by(self._start),
+            ContinueSearch.answered_by(self._continue),
+            EndSearch.answered_by(self._end_asked),
+        ]
 
     async def _start(self, query: StartSearch) -> SearchStarted:
         if len(self._open) >= SEARCHES_MAX:
@@ -89,7 +81,8 @@ class ClusterSearches:
         self._open[number] = _Open(search, search.steps(), (0, search.total_messages, 0))
         return SearchStarted(number, [search.plan], search.total_messages)
 
-    async def _continue(self, search_id: int) -> SearchHits:
+    async def _continue(self, query: ContinueSearch) -> SearchHits:
+        search_id = query.search_id
         opened = self._open.get(search_id)
         if opened is None:
             raise UsageError(f"there is no search {search_id}: it has ended, or was given up; start it again")
@@ -108,13 +101,16 @@ class ClusterSearches:
             self._open.pop(search_id, None)
         return search_hits(search_id, heads, outcome=opened.search.outcome, last=opened.last)
 
-    async def _end(self, search_id: int) -> Done:
+    async def _end_asked(self, query: EndSearch) -> Done:
+        await self._end(query.search_id)
+        return Done()
+
+    async def _end(self, search_id: int) -> None:
         opened = self._open.pop(search_id, None)
         if opened is not None:
             opened.search.cancel()
             if not opened.is_busy:
                 await opened.steps.aclose()
-        return Done()
 
     async def _turn(self, opened: _Open) -> list[tuple[str, MessageHead]]:
         until = time.monotonic() + TURN_SECONDS

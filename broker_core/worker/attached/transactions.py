@@ -21,6 +21,7 @@ from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.halves import HalfHead, HalfQueue
 from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction, TransactionPage
 from broker_core.worker.transactions import PAGE_MAX
 
@@ -52,6 +53,10 @@ class ClusterTransactions:
         self._monotonic = monotonic
         self._queues: dict[str, HalfQueue] = {}
         self._producers: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def handlers(self) -> list[Handler]:
+        """Those of transactions."""
+        return [ListTransactions.answered_by(self.list_undecided), ResumeTransaction.answered_by(self.resume)]
 
     async def list_undecided(self, query: ListTransactions) -> TransactionPage:
         """One page, of all brokers that answer, one after the other; of others it says that they are missing.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from broker_core.errors import WorkerError
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import PROTOCOL_VERSION, Cancel, Failure, Query, Reply, Request, WorkerMessage
+from broker_core.worker.channel.schema import PROTOCOL_VERSION, Cancel, Failure, Reply, Request, WorkerMessage
 from broker_core.worker.questions.lifecycle import Hello
+from broker_core.worker.questions.question import Question
 
 OUTSTANDING_REQUESTS_MAX = 256
 """Requests without an answer; a page asks a handful at a time, so more means that the worker does not answer."""
 
 
 class WorkerClient:
-    """Turns queries into bytes and bytes into messages. Not thread-safe; one per worker process.
+    """Turns questions into bytes and bytes into messages. Not thread-safe; one per worker process.
 
     Args:
         outstanding_max: Most requests that may wait for their answers.
@@ -35,15 +38,15 @@ class WorkerClient:
         """Bytes of a message that has not come whole; above 0 at the end of the stream means that it was torn."""
         return self._reader.pending_bytes
 
-    def request(self, body: Query) -> tuple[int, bytes]:
-        """Give a query its id.
+    def request(self, body: Question[Any]) -> tuple[int, bytes]:
+        """Give a question its id.
 
         Returns:
             The id, which its answer will carry, and the bytes to send.
 
         Raises:
             WorkerError: Too many requests wait for their answers.
-            CodecError: The query is larger than a frame may be.
+            CodecError: The question is larger than a frame may be.
         """
         if len(self._outstanding) >= self._outstanding_max:
             raise WorkerError(

@@ -18,6 +18,7 @@ import msgpack
 from broker_core.errors import BugError, CodecError
 from broker_core.worker.channel import schema
 from broker_core.worker.channel.framing import frame
+from broker_core.worker.questions.question import QUESTIONS, Question
 
 _Value = Any  # what msgpack unpacks, before it is checked
 _Check = Callable[[_Value], _Value]
@@ -135,6 +136,10 @@ def _check_for(hint: _Value) -> _Check:
     if origin is dict:
         key, value = typing.get_args(hint)
         return _dict_check(_item_check(key), _item_check(value))
+    if origin is Question:
+        return _message_check(_QUESTION_TAGS)
+    if hint is object:
+        return _message_check(_ANSWER_TAGS)
     if dataclasses.is_dataclass(hint) or (_is_union(hint) and dataclasses.is_dataclass(typing.get_args(hint)[0])):
         return _message_check(_tags(hint))
     return _scalar_check(_scalar_types(hint))
@@ -225,9 +230,16 @@ def _shape(message: type) -> _Shape:
     return _Shape(message, tuple(f.name for f in fields), checks, required)
 
 
+_QUESTION_TAGS = frozenset(QUESTIONS)
+_ANSWERS = {question.answer_type for question in QUESTIONS.values()}
+_ANSWER_TAGS = frozenset(answer.__name__ for answer in _ANSWERS)
+
+
 def _message_classes() -> Iterable[type]:
-    for union in (schema.WorkerMessage, schema.WindowMessage, schema.Query, schema.Answer):
-        yield from typing.get_args(union)
+    yield from typing.get_args(schema.WorkerMessage)
+    yield from typing.get_args(schema.WindowMessage)
+    yield from QUESTIONS.values()
+    yield from _ANSWERS
 
 
 _SHAPES: dict[str, _Shape] = {message.__name__: _shape(message) for message in _message_classes()}

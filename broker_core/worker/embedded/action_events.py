@@ -6,6 +6,8 @@ from broker_core.engine.tables.action_journal import ActionJournal, JournalEntry
 from broker_core.errors import UsageError
 from broker_core.worker.questions.figures import Occurred
 from broker_core.worker.questions.history import NoteEvent
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
 
 ACTION, ALERT, NOTE = "action", "alert", "note"
 TEXT_MAX = 500
@@ -21,6 +23,16 @@ def action_event(entry: JournalEntry) -> Occurred:
     details = ", ".join(f"{name}={_short(value)}" for name, value in entry.details.items() if value not in ("", None, []))
     text = f"{entry.action}: {entry.subject}" + (f" ({details})" if details else "")
     return Occurred(ACTION, text, entry.at_ms, entry.subject)
+
+
+def note_handlers(journal: ActionJournal) -> list[Handler]:
+    """Handlers on the engine's loop."""
+
+    async def note(command: NoteEvent) -> Done:
+        await note_event(journal, command)
+        return Done()
+
+    return [NoteEvent.answered_by(note)]
 
 
 async def note_event(journal: ActionJournal, note: NoteEvent) -> None:

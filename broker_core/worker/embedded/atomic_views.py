@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from broker_core.engine.atomic.coordinator import Coordinator
 from broker_core.errors import UsageError
 from broker_core.protocol.atomic import State
-from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Handler
+from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
 
 PAGE_MAX = 1_000
 
@@ -43,6 +46,25 @@ def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str,
         "atomic_aborted": coordinator.aborted,
         "atomic_timed_out": coordinator.timed_out,
     }
+
+
+def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: StoredOffsets) -> list[Handler]:
+    """Handlers of atomic transactions, on the engine's loop."""
+
+    def serving() -> AtomicTransactions:
+        found = atomic()
+        if found is None:
+            raise UsageError("atomic transactions are off: start the broker with orbitAtomicTransactions=true")
+        return found
+
+    async def read(query: ListAtomic) -> AtomicPage:
+        return list_atomic(query, serving(), store)
+
+    async def abort(command: AbortAtomic) -> Done:
+        await serving().abort_by_hand(command.name)
+        return Done()
+
+    return [ListAtomic.answered_by(read), AbortAtomic.answered_by(abort)]
 
 
 def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffsets) -> AtomicPage:

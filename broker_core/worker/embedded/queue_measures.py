@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 from broker_core.engine.store.consume_queue import UNIT
 from broker_core.errors import UsageError
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.worker.questions.administration import TopicMeasures
+from broker_core.worker.handlers import Run
+from broker_core.worker.questions.administration import MeasureTopics, TopicMeasures
+from broker_core.worker.questions.question import Handler
 
 TOPICS_MAX = 100
 QUEUES_REMEMBERED_MAX = 100_000
@@ -44,6 +47,14 @@ class QueueMeasures:
         self._store = store
         self._oldest: dict[tuple[str, int], tuple[int, int]] = {}
         """Offset and store time of the oldest message of a queue."""
+
+    def handlers(self, run: Run) -> list[Handler]:
+        """Those that measure on a thread."""
+
+        async def measure(query: MeasureTopics) -> TopicMeasures:
+            return await run(partial(self.measure, query.topics))
+
+        return [MeasureTopics.answered_by(measure)]
 
     def measure(self, topics: Iterable[str]) -> TopicMeasures:
         """Measure the queues of topics that have, or had, messages.

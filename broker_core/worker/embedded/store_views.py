@@ -6,12 +6,15 @@ import math
 import time
 from typing import Protocol
 
+from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.engine.store.disk_use import clean_forcibly_percent, max_used_percent, warning_percent
 from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.picture import StoreInside
 from broker_core.engine.store.results import StoreStats
-from broker_core.worker.questions.administration import StorePicture
+from broker_core.worker.handlers import Run
+from broker_core.worker.questions.administration import ReadStore, StorePicture
+from broker_core.worker.questions.question import Handler
 
 FLUSH_WINDOW_SECONDS = 10.0
 
@@ -25,6 +28,15 @@ class InsideStore(Protocol):
     def inside(self) -> StoreInside: ...
 
     def stats(self) -> StoreStats: ...
+
+
+def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
+    """Handlers that look on a thread."""
+
+    async def read(_query: ReadStore) -> StorePicture:
+        return await run(lambda: store_picture(store, now_ms=wall_clock_ms()))
+
+    return [ReadStore.answered_by(read)]
 
 
 def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:

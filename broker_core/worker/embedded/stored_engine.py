@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
-from broker_core.engine.broker.console_put import ConsolePut
 from broker_core.engine.processors.transaction_actions import TransactionActions
 from broker_core.engine.processors.transaction_service import transaction_settings
 from broker_core.engine.schedule.delay_console import DelayConsole
@@ -34,8 +33,6 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
 from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
 from broker_core.engine.transaction.engine import CheckRequest, TransactionEngine
-from broker_core.errors import ReadOnlyConnectionError, UsageError
-from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.connections import OpenConnection
@@ -168,37 +165,3 @@ class StoredEngine:
     def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
         """None: nobody can connect."""
         return ()
-
-    async def put_from_console(
-        self,
-        topic: str,  # noqa: ARG002  refused whatever it is
-        queue_id: int,  # noqa: ARG002  as above
-        body: bytes,  # noqa: ARG002  as above
-        properties: Mapping[str, str],  # noqa: ARG002  as above
-        flag: int = 0,  # noqa: ARG002  as above
-    ) -> ConsolePut:
-        """Refused.
-
-        Raises:
-            ReadOnlyConnectionError: Always.
-        """
-        self._refuse()
-
-    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:  # noqa: ARG002  as above
-        """Refused.
-
-        Raises:
-            ReadOnlyConnectionError: Always.
-        """
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ReadOnlyConnectionError(f"the store {self._config.store.root} is only read: nothing was changed")
-
-    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:  # noqa: ARG002  as above
-        """Refused.
-
-        Raises:
-            UsageError: Always: only a broker can answer.
-        """
-        raise UsageError(f"no broker runs here: the store {self._config.store.root} is only read")

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from broker_core.engine.schedule.timer.console import PendingTimer, Place, TimerConsole, TimerPage
 from broker_core.engine.schedule.timer.messages import TimerSummary
-from broker_core.errors import BugError
-from broker_core.worker.questions.delays import ActOnTimers, ListTimers, PendingTimers, TimerForecast, TimersActed
+from broker_core.errors import BugError, UsageError
+from broker_core.worker.handlers import Run
+from broker_core.worker.questions.delays import (
+    ActOnTimers,
+    ForecastTimers,
+    ListTimers,
+    PendingTimers,
+    TimerForecast,
+    TimersActed,
+)
+from broker_core.worker.questions.question import Handler
 
 _UNREADABLE = TimerSummary("", -1, "", "", "", -1, -1, -1, -1, 0, is_delete=False)
 
@@ -15,6 +24,29 @@ _UNREADABLE = TimerSummary("", -1, "", "", "", -1, -1, -1, -1, 0, is_delete=Fals
 def timer_figures(console: TimerConsole | None) -> dict[str, float]:
     """The figures of `broker_core.worker.questions.figures.Snapshot.timers`."""
     return {} if console is None else console.figures()._asdict()
+
+
+def timer_handlers(console: Callable[[], TimerConsole | None], run: Run) -> list[Handler]:
+    """Handlers of timers, on the engine's loop."""
+
+    def serving() -> TimerConsole:
+        found = console()
+        if found is None:
+            raise UsageError("this broker delivers no timer messages at the moment")
+        return found
+
+    async def look_ahead(_query: ForecastTimers) -> TimerForecast:
+        return forecast(serving())
+
+    async def read(query: ListTimers) -> PendingTimers:
+        timers = serving()
+        page = first_step(timers, query)
+        return pending_timers(page, await run(lambda: timers.describe(page.timers)))
+
+    async def act(command: ActOnTimers) -> TimersActed:
+        return await act_on_timers(serving(), command)
+
+    return [ForecastTimers.answered_by(look_ahead), ListTimers.answered_by(read), ActOnTimers.answered_by(act)]
 
 
 def forecast(console: TimerConsole) -> TimerForecast:

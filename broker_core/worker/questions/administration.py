@@ -4,66 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from broker_core.protocol.administration import READING
 from broker_core.protocol.filter.rejection import Wanted, wanted_topics
-
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTopic:
-    """Create or change a topic. Answer: `Done`."""
-
-    topic: str
-    read_queues: int
-    write_queues: int
-    permission: int = 6
-
-
-@dataclass(frozen=True, slots=True)
-class ListMembers:
-    """Clients of a group. Answer: `Members`."""
-
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskBroker:
-    """A remoting request of administration, as mqadmin would send it; no account is asked for. Answer: `BrokerAnswer`."""
-
-    code: int
-    """`broker_core.protocol.codes.RequestCode`"""
-    fields: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    name_server: bool = False
-    """To the name server, not to the broker."""
-    broker_name: str = ""
-    """Which broker of a cluster; empty: the only one, or any."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureTopics:
-    """How much of the disk topics take, at most 100 of them at once. Answer: `TopicMeasures`."""
-
-    topics: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ListConnections:
-    """Every connection of broker and name server, and who uses it. Answer: `ConnectionPage`."""
-
-
-@dataclass(frozen=True, slots=True)
-class CloseConnection:
-    """End a connection, named as `ConnectionPage` does; its client connects again if it wants. Recorded. Answer: `Done`."""
-
-    side: str
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReadStore:
-    """The store from inside. Answer: `StorePicture`."""
-
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -208,3 +152,62 @@ class StorePicture:
     flush_interval_ms: int
     refusal: str
     """Why puts are refused; empty while they are taken."""
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=True)
+class CreateTopic(Question[Done]):
+    """Create or change a topic."""
+
+    topic: str
+    read_queues: int
+    write_queues: int
+    permission: int = 6
+
+
+@question(acts=False)
+class ListMembers(Question[Members]):
+    """Clients of a group."""
+
+    group: str
+
+
+@question(acts=lambda asked: asked.code not in READING)
+class AskBroker(Question[BrokerAnswer]):
+    """A remoting request of administration, as mqadmin would send it; no account is asked for."""
+
+    code: int
+    """`broker_core.protocol.codes.RequestCode`"""
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    name_server: bool = False
+    """To the name server, not to the broker."""
+    broker_name: str = ""
+    """Which broker of a cluster; empty: the only one, or any."""
+
+
+@question(acts=False)
+class MeasureTopics(Question[TopicMeasures]):
+    """How much of the disk topics take, at most 100 of them at once."""
+
+    topics: list[str]
+
+
+@question(acts=False)
+class ListConnections(Question[ConnectionPage]):
+    """Every connection of broker and name server, and who uses it."""
+
+
+@question(acts=True)
+class CloseConnection(Question[Done]):
+    """End a connection, named as `ConnectionPage` does; its client connects again if it wants. Recorded."""
+
+    side: str
+    address: str
+
+
+@question(acts=False)
+class ReadStore(Question[StorePicture]):
+    """The store from inside."""

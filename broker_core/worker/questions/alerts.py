@@ -4,78 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ReadAlerts:
-    """Rules, what they found, and what was not shown yet. Answer: `AlertPage`.
-
-    Attributes:
-        revision: Of the rules that the window has; they are left out of the answer while they are still those.
-        after: The newest change that the window has; -1: what no window has shown yet.
-    """
-
-    revision: int = -1
-    after: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class PutAlertRules:
-    """Add rules, or replace those of their ids; what is muted stays as it is. All or none. Answer: `Done`."""
-
-    rules: str
-    """As `monitoring.alert_rules.rules_to_json` writes them."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveAlertRule:
-    """Drop a rule. Answer: `Done`."""
-
-    rule_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class MuteAlert:
-    """Have a rule tell nobody until a time, of all subjects or of one. Answer: `Done`."""
-
-    rule_id: str
-    until_ms: int
-    """ms since the epoch; 0 ends the mute, -1: until then."""
-    subject: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SetAlertWebhook:
-    """Tell another address; empty for none. Answer: `Done`."""
-
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class TryAlertWebhook:
-    """Send a made-up alert; how it went is in the pages that follow. Answer: `Done`."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdoptAlerts:
-    """Take over what a window of an earlier Orbit kept; only the first one counts. Answer: `Done`."""
-
-    rules: str
-    """As `PutAlertRules.rules`; empty: there was nothing."""
-    webhook: str
-
-
-@dataclass(frozen=True, slots=True)
-class MarkAlertsTold:
-    """The window has shown all changes up to this one. Answer: `Done`."""
-
-    change_id: int
-
-
-AlertCommand = PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
-AlertQuery = ReadAlerts | AlertCommand
-
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -137,3 +67,76 @@ class AlertPage:
     unjudged_cause: list[str] = field(default_factory=list)
     unjudged_parts: list[list[str]] = field(default_factory=list)
     unjudged_since_ms: list[int] = field(default_factory=list)
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=False)
+class ReadAlerts(Question[AlertPage]):
+    """Rules, what they found, and what was not shown yet.
+
+    Attributes:
+        revision: Of the rules that the window has; they are left out of the answer while they are still those.
+        after: The newest change that the window has; -1: what no window has shown yet.
+    """
+
+    revision: int = -1
+    after: int = -1
+
+
+@question(acts=False)
+class PutAlertRules(Question[Done]):
+    """Add rules, or replace those of their ids; what is muted stays as it is. All or none."""
+
+    rules: str
+    """As `monitoring.alert_rules.rules_to_json` writes them."""
+
+
+@question(acts=False)
+class RemoveAlertRule(Question[Done]):
+    """Drop a rule."""
+
+    rule_id: str
+
+
+@question(acts=False)
+class MuteAlert(Question[Done]):
+    """Have a rule tell nobody until a time, of all subjects or of one."""
+
+    rule_id: str
+    until_ms: int
+    """ms since the epoch; 0 ends the mute, -1: until then."""
+    subject: str = ""
+
+
+@question(acts=False)
+class SetAlertWebhook(Question[Done]):
+    """Tell another address; empty for none."""
+
+    url: str
+
+
+@question(acts=False)
+class TryAlertWebhook(Question[Done]):
+    """Send a made-up alert; how it went is in the pages that follow."""
+
+
+@question(acts=False)
+class AdoptAlerts(Question[Done]):
+    """Take over what a window of an earlier Orbit kept; only the first one counts."""
+
+    rules: str
+    """As `PutAlertRules.rules`; empty: there was nothing."""
+    webhook: str
+
+
+@question(acts=False)
+class MarkAlertsTold(Question[Done]):
+    """The window has shown all changes up to this one."""
+
+    change_id: int
+
+
+AlertCommand = PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+AlertQuery = ReadAlerts | AlertCommand

@@ -4,68 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ListDelayed:
-    """Messages that wait in a delay level, from an offset of its queue on. Answer: `DelayedMessages`.
-
-    ``start_offset`` 0 begins with the first that waits; ``count`` is at most 1,000.
-    """
-
-    level: int
-    start_offset: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ActOnDelayed:
-    """Do something to messages that wait in a delay level, at most 1,000. Answer: `DelayedActed`.
-
-    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
-    `DelayedMessages` did; what no longer waits there is left alone and counted.
-    """
-
-    action: str
-    level: int
-    queue_offset: list[int]
-    physical_offset: list[int]
-    due_ms: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class ForecastTimers:
-    """How many timer messages are due when. Answer: `TimerForecast`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListTimers:
-    """Timer messages that wait, by the time they are due. Answer: `PendingTimers`.
-
-    ``slot_ms`` and ``position`` are 0 and -1 for the first page, a time and -1 to begin there, or as the page before said;
-    ``count`` is at most 1,000; ``topic`` empty means all.
-    """
-
-    slot_ms: int
-    position: int
-    count: int
-    topic: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ActOnTimers:
-    """Do something to timer messages that wait, at most 1,000. Answer: `TimersActed`.
-
-    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
-    `PendingTimers` did; what no longer waits there is left alone and counted.
-    """
-
-    action: str
-    slot_ms: list[int]
-    position: list[int]
-    due_ms: int = -1
-
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -144,3 +83,66 @@ class TimersActed:
 
     done: int
     gone: list[int]
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=False)
+class ListDelayed(Question[DelayedMessages]):
+    """Messages that wait in a delay level, from an offset of its queue on.
+
+    ``start_offset`` 0 begins with the first that waits; ``count`` is at most 1,000.
+    """
+
+    level: int
+    start_offset: int
+    count: int
+
+
+@question(acts=True)
+class ActOnDelayed(Question[DelayedActed]):
+    """Do something to messages that wait in a delay level, at most 1,000.
+
+    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
+    `DelayedMessages` did; what no longer waits there is left alone and counted.
+    """
+
+    action: str
+    level: int
+    queue_offset: list[int]
+    physical_offset: list[int]
+    due_ms: int = -1
+
+
+@question(acts=False)
+class ForecastTimers(Question[TimerForecast]):
+    """How many timer messages are due when."""
+
+
+@question(acts=False)
+class ListTimers(Question[PendingTimers]):
+    """Timer messages that wait, by the time they are due.
+
+    ``slot_ms`` and ``position`` are 0 and -1 for the first page, a time and -1 to begin there, or as the page before said;
+    ``count`` is at most 1,000; ``topic`` empty means all.
+    """
+
+    slot_ms: int
+    position: int
+    count: int
+    topic: str = ""
+
+
+@question(acts=True)
+class ActOnTimers(Question[TimersActed]):
+    """Do something to timer messages that wait, at most 1,000.
+
+    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
+    `PendingTimers` did; what no longer waits there is left alone and counted.
+    """
+
+    action: str
+    slot_ms: list[int]
+    position: list[int]
+    due_ms: int = -1

@@ -4,59 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ReadHistory:
-    """Series of the recorded history, thinned out. Answer: `HistoryLines`.
-
-    Attributes:
-        names: At most 200, e.g. ``totals.put_rate``, ``topic:<name>.put_rate``, ``group:<name>.lag_messages``,
-            ``queue:<topic>/<id>.max_offset``, ``position:<group>/<topic>/<id>.lag_messages``, ``level:<n>.pending``.
-        from_ms: Begin, ms since the epoch.
-        to_ms: End, exclusive.
-        points: Stretches that the range is cut into, 2 to 20,000.
-    """
-
-    names: list[str]
-    from_ms: int
-    to_ms: int
-    points: int = 600
-
-
-@dataclass(frozen=True, slots=True)
-class ReadEvents:
-    """What happened, newest first. Answer: `EventPage`. Without ``kinds`` of any kind, without ``subject`` of any."""
-
-    from_ms: int
-    to_ms: int
-    count: int = 1_000
-    kinds: list[str] = field(default_factory=list)
-    subject: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOwnership:
-    """Which client of a group owned which queue when, from the history. Answer: `Ownership`."""
-
-    group: str
-    from_ms: int
-    to_ms: int
-    points: int = 600
-
-
-@dataclass(frozen=True, slots=True)
-class NoteEvent:
-    """Have something written into the history of events that the worker cannot know. Recorded. Answer: `Done`.
-
-    ``kind`` is ``alert`` for what the window's rules found and ``note`` for a person's own words.
-    """
-
-    kind: str
-    subject: str
-    text: str
-
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -101,3 +50,61 @@ class Ownership:
     client: list[str]
     left_out: int = 0
     """Queues of the group beyond those that one answer has room for."""
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=False)
+class ReadHistory(Question[HistoryLines]):
+    """Series of the recorded history, thinned out.
+
+    Attributes:
+        names: At most 200, e.g. ``totals.put_rate``, ``topic:<name>.put_rate``, ``group:<name>.lag_messages``,
+            ``queue:<topic>/<id>.max_offset``, ``position:<group>/<topic>/<id>.lag_messages``, ``level:<n>.pending``.
+        from_ms: Begin, ms since the epoch.
+        to_ms: End, exclusive.
+        points: Stretches that the range is cut into, 2 to 20,000.
+    """
+
+    names: list[str]
+    from_ms: int
+    to_ms: int
+    points: int = 600
+
+
+@question(acts=False)
+class ReadEvents(Question[EventPage]):
+    """What happened, newest first. Without ``kinds`` of any kind, without ``subject`` of any."""
+
+    from_ms: int
+    to_ms: int
+    count: int = 1_000
+    kinds: list[str] = field(default_factory=list)
+    subject: str = ""
+
+
+@question(acts=False)
+class ReadOwnership(Question[Ownership]):
+    """Which client of a group owned which queue when, from the history."""
+
+    group: str
+    from_ms: int
+    to_ms: int
+    points: int = 600
+
+
+@question(acts=True)
+class NoteEvent(Question[Done]):
+    """Have something written into the history of events that the worker cannot know. Recorded.
+
+    ``kind`` is ``alert`` for what the window's rules found and ``note`` for a person's own words.
+    """
+
+    kind: str
+    subject: str
+    text: str
+
+
+RecordQuery = ReadHistory | ReadEvents | ReadOwnership
+"""What is asked about what was recorded."""

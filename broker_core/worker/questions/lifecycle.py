@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from broker_core.worker.questions.question import Question, question
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:
@@ -59,10 +61,10 @@ class Fatal:
 
 
 @dataclass(frozen=True, slots=True)
-class Shutdown:
-    """Stop cleanly. Answer: `Done`, then the worker ends."""
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
     """It is done; there is nothing more to tell."""
+
+
+@question(acts=False)
+class Shutdown(Question[Done]):
+    """Stop cleanly., then the worker ends."""

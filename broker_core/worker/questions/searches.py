@@ -8,67 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StartSearch:
-    """Search the store for messages that pass a filter. Answer: `SearchStarted`. ``limit`` -1: all of them.
-
-    The search waits until `ContinueSearch` asks for hits, so not asking is a pause.
-    """
-
-    filter: str
-    limit: int = -1
-    body_starts: bool = True
-    """Whether the hits bring the first bytes of their bodies; a long list reads them as they are seen (`ReadFields`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueSearch:
-    """Go on with a search for a moment. Answer: `SearchHits`."""
-
-    search_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class EndSearch:
-    """Give a search up; one that has ended by itself is gone already. Answer: `Done`."""
-
-    search_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class StartFollow:
-    """Follow what arrives from now on. Answer: `FollowStarted`.
-
-    Attributes:
-        topics: At most 100; empty: all, also those of the system.
-        filter: In the language of searches; empty: everything.
-        rules: At most 8 filters; `Followed` says which of them a message passes first.
-        position: Where to go on, as `FollowStarted` or `Followed` gave it; -1: the end of the log. Of a store it is a physical
-            offset; of a cluster, whose messages lie in many logs, the number of the tail that is gone on with.
-    """
-
-    topics: list[str]
-    filter: str = ""
-    rules: list[str] = field(default_factory=list)
-    position: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueFollow:
-    """Wait for what arrives, for a second at most. Answer: `Followed`. One question of a follow is open at a time."""
-
-    follow_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class EndFollow:
-    """End a follow. Answer: `Done`."""
-
-    follow_id: int
-
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -144,3 +85,65 @@ class Followed:
     position: int = -1
     """From which the next answer goes on (`StartFollow`)."""
     is_over: bool = False
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=False)
+class StartSearch(Question[SearchStarted]):
+    """Search the store for messages that pass a filter. ``limit`` -1: all of them.
+
+    The search waits until `ContinueSearch` asks for hits, so not asking is a pause.
+    """
+
+    filter: str
+    limit: int = -1
+    body_starts: bool = True
+    """Whether the hits bring the first bytes of their bodies; a long list reads them as they are seen (`ReadFields`)."""
+
+
+@question(acts=False)
+class ContinueSearch(Question[SearchHits]):
+    """Go on with a search for a moment."""
+
+    search_id: int
+
+
+@question(acts=False)
+class EndSearch(Question[Done]):
+    """Give a search up; one that has ended by itself is gone already."""
+
+    search_id: int
+
+
+@question(acts=False)
+class StartFollow(Question[FollowStarted]):
+    """Follow what arrives from now on.
+
+    Attributes:
+        topics: At most 100; empty: all, also those of the system.
+        filter: In the language of searches; empty: everything.
+        rules: At most 8 filters; `Followed` says which of them a message passes first.
+        position: Where to go on, as `FollowStarted` or `Followed` gave it; -1: the end of the log. Of a store it is a physical
+            offset; of a cluster, whose messages lie in many logs, the number of the tail that is gone on with.
+    """
+
+    topics: list[str]
+    filter: str = ""
+    rules: list[str] = field(default_factory=list)
+    position: int = -1
+
+
+@question(acts=False)
+class ContinueFollow(Question[Followed]):
+    """Wait for what arrives, for a second at most. One question of a follow is open at a time."""
+
+    follow_id: int
+
+
+@question(acts=False)
+class EndFollow(Question[Done]):
+    """End a follow."""
+
+    follow_id: int

@@ -4,81 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class BrowseQueue:
-    """Message heads of one queue, from an offset on. Answer: `MessagePage`.
-
-    ``count`` is at most 1,000. ``queue_id`` -1 means the newest ``count`` messages of all queues (``start_offset`` is then
-    unused).
-    """
-
-    topic: str
-    queue_id: int
-    start_offset: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class FindOffset:
-    """First offset of a queue whose store time is at or after ``timestamp_ms``. Answer: `FoundOffset`."""
-
-    topic: str
-    queue_id: int
-    timestamp_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadMessage:
-    """One whole message. Answer: `MessageDetail`."""
-
-    physical_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadMessageById:
-    """One whole message by its offset message id. Answer: `MessageDetail`."""
-
-    offset_message_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFields:
-    """Read fields of messages for the columns of a list. Answer: `FieldValues`.
-
-    ``places`` are physical offsets, at most 1,000; ``fields`` are those of the filter language (``prop.region``,
-    ``body.items[0].sku``), at most 50. ``around`` is a regular expression: bodies then begin shortly before its first match.
-    """
-
-    places: list[int]
-    fields: list[str]
-    around: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLifeline:
-    """What is known of the life of a message, from its place in the commit log. Answer: `Lifeline`."""
-
-    physical_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class SendMessage:
-    """Store a message as a producer's send would, with the same checks. Answer: `SendReceipt`. ``queue_id`` -1: any.
-
-    ``transaction`` sends it as a half message and says how that ends: ``commit``, ``rollback``, or ``unknown`` for neither. The
-    receipt is that of the half message then.
-    """
-
-    topic: str
-    queue_id: int
-    body: bytes
-    properties: dict[str, str]
-    flag: int = 0
-    transaction: str = ""
-
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -137,6 +63,15 @@ class MessageDetail:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageBody:
+    """The whole body of a message: as it was sent, or as it is stored where it does not decompress."""
+
+    body: bytes
+    notice: str = ""
+    """Why the body could not be decompressed, if so."""
+
+
+@dataclass(frozen=True, slots=True)
 class FieldValues:
     """Fields of messages, each list with one item a message: its values as text, empty where there is none."""
 
@@ -182,3 +117,86 @@ class SendReceipt:
     queue_id: int
     queue_offset: int
     store_ms: int
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=False)
+class BrowseQueue(Question[MessagePage]):
+    """Message heads of one queue, from an offset on.
+
+    ``count`` is at most 1,000. ``queue_id`` -1 means the newest ``count`` messages of all queues (``start_offset`` is then
+    unused).
+    """
+
+    topic: str
+    queue_id: int
+    start_offset: int
+    count: int
+
+
+@question(acts=False)
+class FindOffset(Question[FoundOffset]):
+    """First offset of a queue whose store time is at or after ``timestamp_ms``."""
+
+    topic: str
+    queue_id: int
+    timestamp_ms: int
+
+
+@question(acts=False)
+class ReadMessage(Question[MessageDetail]):
+    """One whole message."""
+
+    physical_offset: int
+
+
+@question(acts=False)
+class ReadMessageById(Question[MessageDetail]):
+    """One whole message by its offset message id."""
+
+    offset_message_id: str
+
+
+@question(acts=False)
+class ReadBody(Question[MessageBody]):
+    """The bytes of one message's body, up to the size that a broker takes."""
+
+    physical_offset: int
+
+
+@question(acts=False)
+class ReadFields(Question[FieldValues]):
+    """Read fields of messages for the columns of a list.
+
+    ``places`` are physical offsets, at most 1,000; ``fields`` are those of the filter language (``prop.region``,
+    ``body.items[0].sku``), at most 50. ``around`` is a regular expression: bodies then begin shortly before its first match.
+    """
+
+    places: list[int]
+    fields: list[str]
+    around: str = ""
+
+
+@question(acts=False)
+class ReadLifeline(Question[Lifeline]):
+    """What is known of the life of a message, from its place in the commit log."""
+
+    physical_offset: int
+
+
+@question(acts=True)
+class SendMessage(Question[SendReceipt]):
+    """Store a message as a producer's send would, with the same checks. ``queue_id`` -1: any.
+
+    ``transaction`` sends it as a half message and says how that ends: ``commit``, ``rollback``, or ``unknown`` for neither. The
+    receipt is that of the half message then.
+    """
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: dict[str, str]
+    flag: int = 0
+    transaction: str = ""

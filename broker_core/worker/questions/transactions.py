@@ -4,80 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# ---- window → worker ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ListTransactions:
-    """Undecided transactions in the order of their half offsets, or those that ended last. Answer: `TransactionPage`.
-
-    Attributes:
-        start: Rows to leave out.
-        count: Rows at most, 1 to 1,000.
-        group: Only of this producer group; empty for all.
-        ended: Whether to list ended ones, the newest first, instead of undecided ones.
-        words: Only those with all these words in key, unique key, tag, topic or group, letter case aside; empty for all.
-            Every one is looked at, not only those of the page.
-    """
-
-    start: int
-    count: int
-    group: str = ""
-    ended: bool = False
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class EndTransaction:
-    """Commit or roll back an undecided transaction by hand. Recorded in the journal of actions. Answer: `Done`."""
-
-    origin: int
-    commit: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CheckTransaction:
-    """Ask a producer about an undecided transaction now. Recorded. Answer: `Done`."""
-
-    origin: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeTransaction:
-    """Bring a given-up message back into the half topic, to be checked anew. Recorded. Answer: `Done`.
-
-    ``physical_offset`` is that of the message in the discard topic.
-    """
-
-    physical_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadTransactionHistory:
-    """Transactions of the store whose first half lies before a half offset (-1: the end). Answer: `TransactionHistory`.
-
-    Half messages are read from ``halves_back`` before that place to the end of their queue: the fewer, the cheaper.
-    """
-
-    before: int = -1
-    count: int = 100
-    halves_back: int = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class ListAtomic:
-    """Transactional ids of producers with atomic transactions, open ones first. Answer: `AtomicPage`. ``count`` ≤ 1,000."""
-
-    start: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class AbortAtomic:
-    """Abort an open atomic transaction by the transactional id. Answer: `Done`. Recorded in the journal of actions."""
-
-    name: str
-
+from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
@@ -173,3 +101,78 @@ class AtomicPage:
     """Readers get no message from here on."""
     queue_held_back: list[int]
     """Messages stored from there on."""
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@question(acts=False)
+class ListTransactions(Question[TransactionPage]):
+    """Undecided transactions in the order of their half offsets, or those that ended last.
+
+    Attributes:
+        start: Rows to leave out.
+        count: Rows at most, 1 to 1,000.
+        group: Only of this producer group; empty for all.
+        ended: Whether to list ended ones, the newest first, instead of undecided ones.
+        words: Only those with all these words in key, unique key, tag, topic or group, letter case aside; empty for all.
+            Every one is looked at, not only those of the page.
+    """
+
+    start: int
+    count: int
+    group: str = ""
+    ended: bool = False
+    words: str = ""
+
+
+@question(acts=True)
+class EndTransaction(Question[Done]):
+    """Commit or roll back an undecided transaction by hand. Recorded in the journal of actions."""
+
+    origin: int
+    commit: bool
+
+
+@question(acts=True)
+class CheckTransaction(Question[Done]):
+    """Ask a producer about an undecided transaction now. Recorded."""
+
+    origin: int
+
+
+@question(acts=True)
+class ResumeTransaction(Question[Done]):
+    """Bring a given-up message back into the half topic, to be checked anew. Recorded.
+
+    ``physical_offset`` is that of the message in the discard topic.
+    """
+
+    physical_offset: int
+
+
+@question(acts=False)
+class ReadTransactionHistory(Question[TransactionHistory]):
+    """Transactions of the store whose first half lies before a half offset (-1: the end).
+
+    Half messages are read from ``halves_back`` before that place to the end of their queue: the fewer, the cheaper.
+    """
+
+    before: int = -1
+    count: int = 100
+    halves_back: int = 20_000
+
+
+@question(acts=False)
+class ListAtomic(Question[AtomicPage]):
+    """Transactional ids of producers with atomic transactions, open ones first. ``count`` ≤ 1,000."""
+
+    start: int
+    count: int
+
+
+@question(acts=True)
+class AbortAtomic(Question[Done]):
+    """Abort an open atomic transaction by the transactional id. Recorded in the journal of actions."""
+
+    name: str

@@ -142,7 +142,7 @@ class AlertsView(PageView):
             return
         self._asked_ms = state.taken_ms
         query = ReadEvents(0, state.taken_ms + 1, EVENTS_MAX, kinds_of(EventGroup.ALERT))
-        self._query.ask(source.read_events(query), self._take, self._not_told)
+        self._query.ask(source.ask(query), self._take, self._not_told)
 
     def _not_told(self, error: OrbitError) -> None:
         self._told_read.refused(error)

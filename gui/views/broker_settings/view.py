@@ -189,7 +189,7 @@ class BrokerSettingsView(PageView):
     def refresh(self) -> None:
         source = self.context.source
         if source.status is SourceStatus.READY:
-            self._query.ask(source.ask_broker(settings_request()), self._take, self._failed)
+            self._query.ask(source.ask(settings_request()), self._take, self._failed)
 
     def take_keyboard(self) -> None:
         self.grid.take_keyboard()
@@ -262,7 +262,7 @@ class BrokerSettingsView(PageView):
     def _start(self, changed: Values) -> Pending[Any]:
         requests = [change_request(values, broker) for broker, values in changed.items()]
         source = self.context.source
-        return source.ask_broker(requests[0]) if len(requests) == 1 else RequestChain(source, requests)
+        return source.ask(requests[0]) if len(requests) == 1 else RequestChain(source, requests)
 
     def _effects(self) -> list[str]:
         effects = [

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
-from broker_core.worker.questions.administration import CloseConnection, ConnectionPage
+from broker_core.worker.questions.administration import CloseConnection, ConnectionPage, ListConnections
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
@@ -134,7 +134,7 @@ class ClientsView(PageView):
 
     def refresh(self) -> None:
         if self.context.source.status is SourceStatus.READY:
-            self._query.ask(self.context.source.list_connections(), self._take, self._failed)
+            self._query.ask(self.context.source.ask(ListConnections()), self._take, self._failed)
 
     def take_keyboard(self) -> None:
         self.grid.take_keyboard()
@@ -175,7 +175,7 @@ class ClientsView(PageView):
             facts=[(tr("Address"), client.address), (tr("Groups"), ", ".join(filter(None, shared)) or UNKNOWN)],
             effects=effects,
             verb=tr("Close 1 connection"),
-            start=lambda: self.context.source.close_connection(CloseConnection(client.side, client.address)),
+            start=lambda: self.context.source.ask(CloseConnection(client.side, client.address)),
             refusal=self._close_refusal(),
         )
         dialog = ActionDialog(plan, self.context.theme, self)

@@ -81,7 +81,7 @@ class ClientDialog(FittedDialog):
         self.progress.show()
         self.refresh_button.setEnabled(False)
         request = ask_running_info(self._group, self._client_id, stacks=True)
-        self._query.ask(self._context.source.ask_broker(request), self._take, self._failed)
+        self._query.ask(self._context.source.ask(request), self._take, self._failed)
 
     def _build(self, member: MemberRow) -> None:
         properties = QWidget()

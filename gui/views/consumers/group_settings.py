@@ -98,7 +98,7 @@ def delete_group_dialog(
             tr("Its retry and dead letter topics stay."),
         ],
         verb=tr("Delete group"),
-        start=lambda: source.ask_broker(delete_request(group.name, with_offsets=with_offsets.isChecked())),
+        start=lambda: source.ask(delete_request(group.name, with_offsets=with_offsets.isChecked())),
         facts=[
             (tr("Topics"), ", ".join(topics_of(state, group.name)) or tr("none")),
             (tr("Lag"), count_text(group.lag_messages)),

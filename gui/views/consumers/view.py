@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
     GroupRow,
@@ -455,7 +455,7 @@ class ConsumersView(PageView):
         if is_other and not self._members_known.is_failed:
             for grid in self._client_grids:
                 grid.set_loading(True)
-        self._member_query.ask(self.context.source.list_members(group.name), self._members_read, self._members_failed)
+        self._member_query.ask(self.context.source.ask(ListMembers(group.name)), self._members_read, self._members_failed)
 
     def _members_read(self, members: Members) -> None:
         self._members_known.answered()

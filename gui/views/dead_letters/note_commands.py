@@ -44,7 +44,7 @@ class NoteCommands:
             self._ended()
             failed(error)
 
-        self._source.change_letter_notes(command).then(answered, refused)
+        self._source.ask(command).then(answered, refused)
 
     def _ended(self) -> None:
         self._is_sending = False

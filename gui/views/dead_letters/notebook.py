@@ -106,7 +106,7 @@ class NoteBook(QObject):
 
     def _read(self) -> None:
         if isValid(self):
-            self._query.ask(self._source.read_letter_notes(ReadLetterNotes(self._ids)), self._show, self._failed)
+            self._query.ask(self._source.ask(ReadLetterNotes(self._ids)), self._show, self._failed)
 
     def _show(self, page: LetterNotePage) -> None:
         values = zip(page.mark, page.text, page.topic, page.queue_id, page.queue_offset, page.at_ms, strict=True)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
-from broker_core.worker.questions.stored_messages import FieldValues, MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, FieldValues, MessagePage, ReadFields
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from monitoring.dead_letters import GroupFigures
@@ -55,7 +55,9 @@ class OriginReader(QObject):
         if not wanted:
             return
         self._read_for |= {one.group: one.end_offset for one in wanted}
-        asks = [partial(self._source.browse_queue, reserved.DLQ_PREFIX + one.group, -1, 0, LETTERS_LOOKED_AT) for one in wanted]
+        asks = [
+            partial(self._source.ask, BrowseQueue(reserved.DLQ_PREFIX + one.group, -1, 0, LETTERS_LOOKED_AT)) for one in wanted
+        ]
         self._heads.ask(InTurn(asks), partial(self._ask_fields, [one.group for one in wanted]), self._failed)
 
     def forget(self) -> None:
@@ -64,7 +66,7 @@ class OriginReader(QObject):
 
     def _ask_fields(self, groups: list[str], pages: list[MessagePage]) -> None:
         asks: list[Callable[[], Pending[FieldValues]]] = [
-            partial(self._source.read_fields, list(page.physical_offset), _FIELDS) for page in pages
+            partial(self._source.ask, ReadFields(list(page.physical_offset), _FIELDS)) for page in pages
         ]
         self._fields.ask(InTurn(asks), partial(self._take, groups), self._failed)
 

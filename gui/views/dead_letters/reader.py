@@ -11,8 +11,15 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
-from broker_core.worker.questions.delays import DelayedMessages
-from broker_core.worker.questions.stored_messages import FoundOffset, MessageDetail, MessagePage
+from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    FindOffset,
+    FoundOffset,
+    MessageDetail,
+    MessagePage,
+    ReadMessage,
+)
 from gui.operations.decoding import DecoderBook, ListMasks
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
@@ -88,7 +95,7 @@ class DeadLetterReader(QObject):
             self._known.clear()
         self._details.cancel()
         self._heads.ask(
-            self._source.browse_queue(reserved.DLQ_PREFIX + group, -1, 0, LETTERS_MAX),
+            self._source.ask(BrowseQueue(reserved.DLQ_PREFIX + group, -1, 0, LETTERS_MAX)),
             self._show_heads,
             self.letters_failed.emit,
         )
@@ -107,7 +114,7 @@ class DeadLetterReader(QObject):
         levels = [
             int(level) for level, pending in zip(state.delays.level, state.delays.pending, strict=True) if int(pending) > 0
         ]
-        asks = [partial(self._source.list_delayed, level, 0, RETRIES_MAX) for level in levels]
+        asks = [partial(self._source.ask, ListDelayed(level, 0, RETRIES_MAX)) for level in levels]
         self._levels.ask(InTurn(asks), self._show_levels, self._levels_failed)
 
     def read_ages(self, groups: Sequence[GroupFigures], now_ms: int) -> None:
@@ -120,8 +127,8 @@ class DeadLetterReader(QObject):
         asks: list[Callable[[], Pending[MessagePage | FoundOffset]]] = []
         for one in wanted:
             topic = reserved.DLQ_PREFIX + one.group
-            asks.append(partial(self._source.browse_queue, topic, 0, 0, 1))
-            asks.append(partial(self._source.find_offset, topic, 0, now_ms - RECENT_MS))
+            asks.append(partial(self._source.ask, BrowseQueue(topic, 0, 0, 1)))
+            asks.append(partial(self._source.ask, FindOffset(topic, 0, now_ms - RECENT_MS)))
         self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
 
     def may_have_any(self, figures: GroupFigures) -> bool:
@@ -147,7 +154,7 @@ class DeadLetterReader(QObject):
             self.letters = list(self._known.values())
             self.letters_changed.emit()
 
-        asks = [partial(self._source.read_message, position) for position in missing]
+        asks = [partial(self._source.ask, ReadMessage(position)) for position in missing]
         self._details.ask(InTurn(asks, keep), show, self.letters_failed.emit)
 
     def _show_levels(self, pages: list[DelayedMessages]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError, RemoteError
-from broker_core.worker.questions.stored_messages import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.event_loop.turns import next_turn
 from gui.models.queue_window import shown_queue
 from gui.models.replay_order import Goal, ReplayOrder, Speed
@@ -107,7 +107,7 @@ class ReplayedResend(QObject):
         else:
             letter = self._letters[self._read]
             self._read += 1
-            pending = self._source.read_message(letter.physical_offset)
+            pending = self._source.ask(ReadMessage(letter.physical_offset))
             pending.then(partial(self._take_letter, letter), partial(self._take_unread, letter))
 
     def _take_letter(self, letter: DeadLetter, detail: MessageDetail) -> None:

@@ -13,7 +13,7 @@ from secrets import token_hex
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, Rejection, Wanted, rejection, replays_folder, resent_properties
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from gui.operations.message_job import MessageJob
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
@@ -114,7 +114,7 @@ def resend_dialog(
     def known(members: Members) -> None:
         show_rejected(notice, letters, members)
 
-    query.ask(source.list_members(letters[0].group), known, not_known)
+    query.ask(source.ask(ListMembers(letters[0].group)), known, not_known)
     return dialog
 
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -180,7 +180,7 @@ class ResendSide(Panel):
         self._asked_of, self._members = group, None
         self.audience.set("")
         if group:
-            self._members_query.ask(self._source.list_members(group), self._take_members, self._not_known)
+            self._members_query.ask(self._source.ask(ListMembers(group)), self._take_members, self._not_known)
 
     def _take_members(self, members: Members) -> None:
         self._members = members

@@ -115,10 +115,10 @@ class DelayActions:
     def _act(self, action: str, rows: Sequence[WaitingRow], due_ms: int = -1) -> Pending[Any]:
         if rows[0].level == TIMER:
             slots, positions = [one.position[0] for one in rows], [one.position[1] for one in rows]
-            return self._source.act_on_timers(ActOnTimers(action, slots, positions, due_ms))
+            return self._source.ask(ActOnTimers(action, slots, positions, due_ms))
         offsets = [one.position[0] for one in rows]
         places = [one.position[1] for one in rows]
-        return self._source.act_on_delayed(ActOnDelayed(action, rows[0].level, offsets, places, due_ms))
+        return self._source.ask(ActOnDelayed(action, rows[0].level, offsets, places, due_ms))
 
     def _facts(self, rows: Sequence[WaitingRow]) -> list[tuple[str, str]]:
         topics = list(dict.fromkeys(one.topic for one in rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.delays import DelayedMessages
+from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
 from gui.models.delay import DOTS_MAX, LevelRow, Sample, sample_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
@@ -75,14 +75,14 @@ class LaneReader(QObject):
 
     def _ask_next(self) -> None:
         if self._left:
-            pending = self._source.list_delayed(self._level, self._left.pop(0), 1)
+            pending = self._source.ask(ListDelayed(self._level, self._left.pop(0), 1))
             self._query.ask(pending, self._went_on, self._failed)
             return
         row = self._wanted.pop(0)
         self._level = row.level
         self._read_ms[row.level] = row.now_ms
         count = DOTS_MAX if row.pending <= DOTS_MAX else 1
-        self._query.ask(self._source.list_delayed(row.level, 0, count), self._begun, self._failed)
+        self._query.ask(self._source.ask(ListDelayed(row.level, 0, count)), self._begun, self._failed)
 
     def _begun(self, page: DelayedMessages) -> None:
         last = page.max_offset - 1

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
-from broker_core.worker.questions.delays import TimerForecast
+from broker_core.worker.questions.delays import ForecastTimers, TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery
@@ -170,7 +170,7 @@ class DelayView(PageView):
             self._forecast_query.cancel()
         elif timers.now_ms - self._forecast_ms >= FORECAST_AGAIN_MS and not self._forecast_query.waiting:
             self._forecast_ms = timers.now_ms
-            self._forecast_query.ask(self.context.source.forecast_timers(), self._show_forecast, self._no_forecast)
+            self._forecast_query.ask(self.context.source.ask(ForecastTimers()), self._show_forecast, self._no_forecast)
 
     def _no_forecast(self, _error: OrbitError) -> None:
         # The bars show the levels alone and say so; the list of timers says why.

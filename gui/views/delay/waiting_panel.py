@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
-from broker_core.worker.questions.delays import DelayedActed, ListTimers, TimersActed
+from broker_core.worker.questions.delays import DelayedActed, ListDelayed, ListTimers, TimersActed
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
@@ -140,11 +140,11 @@ class WaitingPanel(Panel):
             self._show_page(WaitingPage([], None))
         elif self.is_timers:
             self._begin_reading(quietly=quietly)
-            pending = source.list_timers(ListTimers(first, second, PAGE_MESSAGES))
+            pending = source.ask(ListTimers(first, second, PAGE_MESSAGES))
             self._query.ask(pending, lambda page: self._show_page(timer_page(page, self._masks.of)), self._failed)
         elif level is not None:
             self._begin_reading(quietly=quietly)
-            waiting = source.list_delayed(level.level, first, PAGE_MESSAGES)
+            waiting = source.ask(ListDelayed(level.level, first, PAGE_MESSAGES))
             self._query.ask(waiting, lambda page: self._show_page(level_page(page, self._masks.of)), self._failed)
 
     @property

@@ -131,7 +131,7 @@ class EventsView(PageView):
         self._asked_ms = state.taken_ms
         # Not only since figures are recorded: what happened before the first of them counts, too.
         from_ms, to_ms = self._range_ms = self.context.time_range.asked_ms(state.taken_ms)
-        self._query.ask(source.read_events(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
+        self._query.ask(source.ask(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
 
     def take_keyboard(self) -> None:
         self.grid.take_keyboard()
@@ -162,7 +162,7 @@ class EventsView(PageView):
             title=tr("Add a note to the history"),
             effects=[tr("It is kept with the time of now and shown among the events.")],
             verb=tr("Add"),
-            start=lambda: self.context.source.note_event(NoteEvent("note", "", field.text().strip())),
+            start=lambda: self.context.source.ask(NoteEvent("note", "", field.text().strip())),
             enter_starts=True,
             refusal=read_only_reason(self.context.source),
             is_local=True,
@@ -185,7 +185,7 @@ class EventsView(PageView):
         """Write the events of the time range that pass the filter, shown or not, as ``.jsonl`` or CSV."""
         from_ms, to_ms = self._range_ms
         kinds = kinds_of(self._group) if self._group is not None else []
-        pending = self.context.source.read_events(ReadEvents(from_ms, to_ms + 1, EXPORT_MAX, kinds))
+        pending = self.context.source.ask(ReadEvents(from_ms, to_ms + 1, EXPORT_MAX, kinds))
         self._export_query.ask(pending, lambda page: self._write(path, page), lambda error: self._not_written(path, error))
 
     def _write(self, path: Path, page: EventPage) -> None:

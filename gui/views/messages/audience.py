@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError, Rejection, Wanted, rejection
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
@@ -57,7 +57,7 @@ class Audience(QObject):
             return
         self._topic, self._groups = topic, groups
         self._wanted, self._fault = [], None
-        asks = [partial(self._source.list_members, group) for group in groups[:GROUPS_ASKED_MAX]]
+        asks = [partial(self._source.ask, ListMembers(group)) for group in groups[:GROUPS_ASKED_MAX]]
         self._query.ask(InTurn(asks), self._known, self._failed)
 
     def words(self, message: SendMessage) -> str:

@@ -93,7 +93,7 @@ class Burst(QObject):
         while not self._is_stopped and self._asked < due and self._unanswered < UNANSWERED_MAX:
             self._asked += 1
             self._unanswered += 1
-            self._ask(self._source.send_message(self._make(self._asked)))
+            self._ask(self._source.ask(self._make(self._asked)))
         if not self._is_stopped:
             self.progressed.emit(self._stored)
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, ReadMessageById
 from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
 from gui.models.messages import KEYS, first_key
 from gui.operations.decoding import DecoderBook, patient
@@ -144,10 +144,10 @@ class CompareDialog(FittedDialog):
         if text.replace(",", "").isdecimal() and len(text) < 20:
             self._ask(int(text.replace(",", "")))
         elif text:
-            self._query.ask(self._context.source.read_message_by_id(text), self.compare_with, self._failed)
+            self._query.ask(self._context.source.ask(ReadMessageById(text)), self.compare_with, self._failed)
 
     def _ask(self, physical_offset: int) -> None:
-        self._query.ask(self._context.source.read_message(physical_offset), self.compare_with, self._failed)
+        self._query.ask(self._context.source.ask(ReadMessage(physical_offset)), self.compare_with, self._failed)
 
     def _failed(self, error: OrbitError) -> None:
         self.error.set(lambda: tr("The other message was not read."), partial(error_text, error))

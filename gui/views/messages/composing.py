@@ -319,7 +319,7 @@ class Composing(_Widget):
             self._send_burst(partial(self._message, template), self.options.count.value(), topic)
             return
         message = self._message(template, 1)
-        pending = self._source.send_message(message)
+        pending = self._source.ask(message)
         self._query.ask(pending, lambda receipt: self._stored(topic, receipt, message.transaction), self._refused)
         self._check()
 

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, Rejection, Wanted, first_topic_of_retry, rejection
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, Members
-from broker_core.worker.questions.stored_messages import MessageDetail
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
@@ -143,7 +143,7 @@ class HandDialog(FittedDialog):
         self.warning.set("")
         group = self.group.currentText()
         if group:
-            self._members_query.ask(self._source.list_members(group), self._show_members, self._members_failed)
+            self._members_query.ask(self._source.ask(ListMembers(group)), self._show_members, self._members_failed)
         self._check()
 
     def _show_members(self, members: Members) -> None:
@@ -239,7 +239,7 @@ class _Giving:
     """A `Pending` of what became of one message; a failure is an outcome too, so that the next one is given."""
 
     def __init__(self, source: ClusterSource, request: AskBroker) -> None:
-        self._asked = source.ask_broker(request)
+        self._asked = source.ask(request)
 
     def then(self, done: Callable[[Given], None], _failed: Callable[[OrbitError], None]) -> None:
         def answered(answer: BrokerAnswer) -> None:
@@ -270,7 +270,7 @@ class Hand(QObject):
         if len(physical_offsets) > HANDED_MAX:
             self._context.notify(lambda: tr("No more than {count} messages are given at once", count=count_text(HANDED_MAX)))
         elif physical_offsets:
-            asks = [partial(self._context.source.read_message, position) for position in physical_offsets]
+            asks = [partial(self._context.source.ask, ReadMessage(position)) for position in physical_offsets]
             self._query.ask(InTurn(asks), self._read, self._failed)
 
     def open(self, details: Sequence[MessageDetail]) -> HandDialog:

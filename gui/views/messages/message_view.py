@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import Lifeline, MessageDetail
+from broker_core.worker.questions.stored_messages import (
+    Lifeline,
+    MessageBody,
+    MessageDetail,
+    ReadBody,
+    ReadLifeline,
+    ReadMessage,
+    ReadMessageById,
+)
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
+from gui.operations.files import write_file
 from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture
-from gui.theme.tokens import Size
+from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
@@ -34,8 +44,8 @@ from gui.widgets.inputs import SegmentedControl
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
-from gui.words.error_words import error_text
-from gui.words.text import count_text, duration_text, tr
+from gui.words.error_words import error_text, kept_line
+from gui.words.text import bytes_text, count_text, duration_text, tr
 from monitoring.payload.shown import ShownBody
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
@@ -59,6 +69,7 @@ class MessageView(PageView):
         self._state: ClusterState | None = None
         self._wanted: tuple[str, int | str] | None = None
         self._detail: MessageDetail | None = None
+        self._shown: ShownBody | None = None
         self._line: Lifeline | None = None
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
@@ -66,6 +77,8 @@ class MessageView(PageView):
         self.hand = Hand(context, self)
         self.hand_button = IconButton(theme, "users-three", " ", on_click=self._hand_clicked)
         self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._compare_clicked)
+        self._body_query: LatestQuery[MessageBody] = LatestQuery(self)
+        self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self._download_clicked)
         self.copy_button = IconButton(theme, "copy", " ", caret=True, on_click=self._open_copy_menu)
         self.picture = LifeLinePicture(theme, context.times)
         self.scale = SegmentedControl(((COMPRESSED, " "), (TRUE, " ")))
@@ -117,7 +130,7 @@ class MessageView(PageView):
         kind, value = self._wanted
         source = self.context.source
         pending: Pending[MessageDetail]
-        pending = source.read_message(int(value)) if kind == "physical_offset" else source.read_message_by_id(str(value))
+        pending = source.ask(ReadMessage(int(value))) if kind == "physical_offset" else source.ask(ReadMessageById(str(value)))
         self.event_grid.set_loading(True)
         if self._detail is None:
             self.placeholder.show_empty(tr("Reading…"))
@@ -179,6 +192,45 @@ class MessageView(PageView):
             return None
         return self.hand.open([self._detail])
 
+    def ask_download(self) -> QFileDialog | None:
+        """Ask which file the body is written to."""
+        if self._detail is None or not self.download_button.isEnabled():
+            return None
+        dialog = QFileDialog(self, tr("Download body"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(f"{self._detail.topic}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
+        place = self._detail.physical_offset
+        dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
+        dialog.open()
+        return dialog
+
+    def download(self, place: int, path: Path) -> None:
+        """Read the whole body of a message and write its bytes to a file, off the GUI thread."""
+
+        def failed(error: Exception) -> None:
+            reason = kept_line(error)
+            self.context.notify(
+                lambda: tr("The body was not written to {path}: {reason}", path=path, reason=reason()), state=State.CRITICAL
+            )
+
+        def take(answer: MessageBody) -> None:
+            write_file(self, path, lambda: answer.body, lambda _size: self._body_written(path, answer), failed)
+
+        self._body_query.ask(self.context.source.ask(ReadBody(place)), take, failed)
+
+    def _body_written(self, path: Path, answer: MessageBody) -> None:
+        def words() -> str:
+            size = bytes_text(len(answer.body))
+            if answer.notice:
+                return tr("The body is in {path}, {size}, as it is stored: it does not decompress", path=path, size=size)
+            return tr("The body is in {path}, {size}", path=path, size=size)
+
+        self.context.notify(words, state=State.WARNING if answer.notice else State.HEALTHY)
+
+    def _download_clicked(self) -> None:
+        self.ask_download()
+
     def _hand_clicked(self) -> None:
         self.ask_hand()
 
@@ -233,6 +285,7 @@ class MessageView(PageView):
         self.life_panel.content.addWidget(self.missing)
         self.event_panel, self.body_panel, self.property_panel = (Panel(" ", flush=True) for _ in range(3))
         self.event_panel.content.addWidget(self.event_grid)
+        self.body_panel.add_action(self.download_button)
         self.body_panel.content.addWidget(self.body)
         self._facts = QStackedWidget()
         record = ScrolledPart()
@@ -293,20 +346,29 @@ class MessageView(PageView):
             self._line = None
             self.events.set_rows([])
             self.picture.set_lanes([])
-        self._detail = detail
+        self._detail, self._shown = detail, None
         self._show_parts(story=True)
         self.title_changed.emit(self.tab_title())
         self.body.show_body(detail)
         self._show_texts()
-        pending = self.context.source.read_lifeline(detail.physical_offset)
+        pending = self.context.source.ask(ReadLifeline(detail.physical_offset))
         self._line_query.ask(pending, self._show_line, self._line_failed)
 
     def _body_shown(self, body: ShownBody) -> None:
         if self._detail is not None:
+            self._shown = body
+            self._show_download()
             self.title_changed.emit(self.tab_title())
             self.header.set_title(self._name(self._detail))
             properties = self._detail.properties
             self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in properties.items()}))
+
+    def _show_download(self) -> None:
+        """Offer the bytes as soon as it is known that no masking rule may hide any of them."""
+        is_masked = self._shown is not None and self._shown.is_masked
+        self.download_button.setEnabled(self._shown is not None and not is_masked)
+        reason = tr("A masking rule holds for this topic, and a file of the bytes would show what it hides.")
+        self.download_button.set_tip(reason if is_masked else tr("Download body…"))
 
     def _show_line(self, line: Lifeline) -> None:
         self._line = line
@@ -331,6 +393,7 @@ class MessageView(PageView):
         self.header.set_title(self._name(detail))
         self.header.set_facts(detail.properties.get(UNIQUE_KEY, "") or detail.offset_message_id)
         self.body_panel.set_title(tr("Body"))
+        self._show_download()
         self.property_panel.set_title(tr("{count} properties", count=len(detail.properties)), "")
         self.record.set_pairs(record_facts(detail, self.context.times))
         self.life_panel.set_title(tr("Life line"), "" if line is None else self._summary())

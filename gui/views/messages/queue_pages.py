@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import FoundOffset, MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset, MessagePage
 from gui.models.consumption import Consumption
 from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
@@ -126,14 +126,14 @@ class QueuePages(Panel):
     def go_to_time(self, at_ms: int) -> None:
         """Show the queue from the first message on that was stored at a time or later."""
         self.grid.set_loading(True)
-        pending = self._source.find_offset(self.topic, self.queue, at_ms)
+        pending = self._source.ask(FindOffset(self.topic, self.queue, at_ms))
         self._offset_query.ask(pending, self._offset_found, self._failed)
 
     def load(self) -> None:
         """Read what is shown anew."""
         self.grid.set_loading(True)
         start = self._window.start if self._window is not None else 0
-        pending = self._source.browse_queue(self.topic, self.queue, start, PAGE_MESSAGES)
+        pending = self._source.ask(BrowseQueue(self.topic, self.queue, start, PAGE_MESSAGES))
         self._page_query.ask(pending, self._show_page, self._failed)
 
     def retranslate(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import MessageDetail
+from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, ReadMessageById
 from gui.models.message_ids import is_message_id
 from gui.models.messages import MessageRow
 from gui.operations.queries import LatestQuery
@@ -63,21 +63,21 @@ class MessageReading(QObject):
             return
         self._key, self._is_alone = message.key, False
         self._pane.show_loading(message)
-        self._query.ask(self._source.read_message(message.physical_offset), self._pane.show_message, self.show_error)
+        self._query.ask(self._source.ask(ReadMessage(message.physical_offset)), self._pane.show_message, self.show_error)
 
     def read_hit(self, hit: MessageRow) -> None:
         """Show a message that a search found."""
         self._key, self._is_alone = None, False
         self._pane.show_loading(hit)
-        self._query.ask(self._source.read_message(hit.physical_offset), self._show_hit, self.show_error)
+        self._query.ask(self._source.ask(ReadMessage(hit.physical_offset)), self._show_hit, self.show_error)
 
     def read_place(self, physical_offset: int) -> None:
         """Show the message at a place of the log."""
-        self._read_alone(self._source.read_message(physical_offset), self.show_error)
+        self._read_alone(self._source.ask(ReadMessage(physical_offset)), self.show_error)
 
     def read_id(self, message_id: str) -> None:
         """Show the message of an offset message ID; `unique_wanted` tells that there is none."""
-        self._read_alone(self._source.read_message_by_id(message_id), lambda error: self._not_there(message_id, error))
+        self._read_alone(self._source.ask(ReadMessageById(message_id)), lambda error: self._not_there(message_id, error))
 
     def show_error(self, error: OrbitError) -> None:
         """Say that it was not read, and why."""

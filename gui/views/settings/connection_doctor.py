@@ -16,6 +16,7 @@ from PySide6.QtNetwork import QTcpSocket
 
 from broker_core.api import OrbitError, RequestCode
 from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.searches import EndSearch
 from gui.models.hops import Hop
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.queries import LatestQuery
@@ -117,9 +118,9 @@ class ConnectionDoctor(QObject):
         source = self._source
         asks: tuple[Callable[[], Pending[Any]], ...] = (
             # Asks for nothing: every worker answers it by itself, also one that is attached to a cluster.
-            lambda: source.end_search(0),
-            lambda: source.ask_broker(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
-            lambda: source.ask_broker(runtime_request()),
+            lambda: source.ask(EndSearch(0)),
+            lambda: source.ask(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
+            lambda: source.ask(runtime_request()),
         )
         return asks[number]()
 

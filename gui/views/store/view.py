@@ -6,7 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError, RequestCode
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, StorePicture
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ReadStore, StorePicture
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
@@ -140,8 +140,8 @@ class StoreView(PageView):
         if source.status is not SourceStatus.READY:
             return
         self._asked_ms = self._state.taken_ms if self._state is not None else -1
-        self._store_query.ask(source.read_store(), self._take_picture, self._failed)
-        self._runtime_query.ask(source.ask_broker(runtime_request()), self._take_runtime, self._no_runtime)
+        self._store_query.ask(source.ask(ReadStore()), self._take_picture, self._failed)
+        self._runtime_query.ask(source.ask(runtime_request()), self._take_runtime, self._no_runtime)
 
     def retranslate(self) -> None:
         self.clean_button.setText(tr("Clean now…"))
@@ -185,7 +185,7 @@ class StoreView(PageView):
                 *([_early_text(picture)] if picture is not None else []),
             ],
             verb=tr("Delete {count} files", count=picture.overdue_files) if picture is not None else tr("Delete"),
-            start=lambda: self.context.source.ask_broker(AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)),
+            start=lambda: self.context.source.ask(AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)),
             typed=ready.broker_name if ready is not None else tr("Delete"),
             is_destructive=True,
             refusal=read_only_reason(self.context.source),

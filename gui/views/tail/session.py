@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.searches import Followed, FollowStarted, StartFollow
+from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 
@@ -25,7 +25,7 @@ class _Running:
         """End it; one that is gone already is none the worse for it."""
         follow_id, self.follow_id = self.follow_id, -1
         if follow_id >= 0:
-            self.source.end_follow(follow_id).then(_ignore, _ignore)
+            self.source.ask(EndFollow(follow_id)).then(_ignore, _ignore)
 
 
 def _ignore(_answer: Done | OrbitError) -> None:
@@ -75,7 +75,7 @@ class TailSession(QObject):
             begun()
             self._ask()
 
-        self._start.ask(self._source.start_follow(query), started, refused)
+        self._start.ask(self._source.ask(query), started, refused)
 
     def end(self) -> None:
         """Stop."""
@@ -90,7 +90,7 @@ class TailSession(QObject):
         self.position = -1
 
     def _ask(self) -> None:
-        self._next.ask(self._source.continue_follow(self._running.follow_id), self._take, self._stop)
+        self._next.ask(self._source.ask(ContinueFollow(self._running.follow_id)), self._take, self._stop)
 
     def _take(self, followed: Followed) -> None:
         self.position = followed.position

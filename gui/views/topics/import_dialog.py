@@ -106,7 +106,7 @@ class ImportTopicsDialog(FittedDialog):
         call.done.connect(self._take_file)
         call.failed.connect(self._file_failed)
         call.start(partial(_read_file, path))
-        self._query.ask(self._context.source.ask_broker(ask_all_settings()), self._take_settings, self._settings_failed)
+        self._query.ask(self._context.source.ask(ask_all_settings()), self._take_settings, self._settings_failed)
 
     def start(self) -> None:
         """Do what is shown."""

@@ -126,7 +126,7 @@ class NewTopicDialog(FittedDialog):
         )
         self.error.hide()
         self.create_button.setEnabled(False)
-        self._query.ask(self._source.create_topic(topic), lambda _done: self._created(topic.topic), self._refused)
+        self._query.ask(self._source.ask(topic), lambda _done: self._created(topic.topic), self._refused)
 
     def _created(self, name: str) -> None:
         self.created.emit(name)

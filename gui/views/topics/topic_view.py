@@ -323,7 +323,7 @@ class TopicView(PageView):
             return
         self._route_of = self._topic
         self.route_grid.set_loading(True)
-        self._route_query.ask(self.context.source.ask_broker(ask_route(self._topic)), self._take_route, self._route_failed)
+        self._route_query.ask(self.context.source.ask(ask_route(self._topic)), self._take_route, self._route_failed)
 
     def _take_route(self, answer: BrokerAnswer) -> None:
         try:

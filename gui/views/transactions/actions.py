@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.abilities import Ability
-from broker_core.worker.questions.transactions import CheckTransaction, EndTransaction, ResumeTransaction
+from broker_core.worker.questions.transactions import AbortAtomic, CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
@@ -52,7 +52,7 @@ class TransactionActions:
                 tr("The producer is told at its next request and must begin anew."),
             ],
             verb=tr("Abort 1 transaction"),
-            start=lambda: self._source.abort_atomic(row.name),
+            start=lambda: self._source.ask(AbortAtomic(row.name)),
             facts=[
                 (tr("Queues"), ", ".join(f"{one.topic} {one.queue_id}" for one in row.queues[:6])),
                 (tr("Held back"), tr("{count} messages", count=count_text(row.held_back))),
@@ -76,7 +76,7 @@ class TransactionActions:
                 tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
             ],
             verb=tr("Commit 1 transaction"),
-            start=lambda: self._source.act_on_transaction(EndTransaction(row.origin, commit=True)),
+            start=lambda: self._source.ask(EndTransaction(row.origin, commit=True)),
             facts=self._facts(row),
             warning=tr("The producer may have decided otherwise. This cannot be taken back."),
             typed=_name(row),
@@ -90,7 +90,7 @@ class TransactionActions:
                 tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
             ],
             verb=tr("Roll back 1 transaction"),
-            start=lambda: self._source.act_on_transaction(EndTransaction(row.origin, commit=False)),
+            start=lambda: self._source.ask(EndTransaction(row.origin, commit=False)),
             facts=self._facts(row),
             warning=tr("The producer may have decided otherwise. This cannot be taken back."),
             typed=_name(row),
@@ -105,7 +105,7 @@ class TransactionActions:
                 tr("This uses up 1 of {count} checks that are left.", count=max(0, row.check_times_max - row.check_times)),
             ],
             verb=tr("Check 1 transaction"),
-            start=lambda: self._source.act_on_transaction(CheckTransaction(row.origin)),
+            start=lambda: self._source.ask(CheckTransaction(row.origin)),
             facts=self._facts(row),
             warning=tr("No producer of {group} is connected: nobody can be asked.", group=row.group)
             if row.state == WAITING
@@ -119,7 +119,7 @@ class TransactionActions:
                 tr("The message goes back into the half queue with 0 checks, and its producers are asked again."),
             ],
             verb=tr("Resume 1 transaction"),
-            start=lambda: self._source.act_on_transaction(ResumeTransaction(row.physical_offset)),
+            start=lambda: self._source.ask(ResumeTransaction(row.physical_offset)),
             facts=self._facts(row),
             typed=_name(row),
         )

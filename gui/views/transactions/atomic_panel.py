@@ -7,7 +7,7 @@ import math
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.transactions import AtomicPage
+from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import AtomicRow, HeldQueue, atomic_rows
 from gui.operations.queries import LatestQuery
@@ -83,7 +83,7 @@ class AtomicPanel(QSplitter):
         """Read the list."""
         self._read_ms = self._now_ms
         if self._is_on:
-            self._query.ask(self._context.source.list_atomic(0, ROWS), self._show_page, self._failed)
+            self._query.ask(self._context.source.ask(ListAtomic(0, ROWS)), self._show_page, self._failed)
 
     def retranslate(self) -> None:
         """Write all texts anew."""

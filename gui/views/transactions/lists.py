@@ -167,12 +167,12 @@ class TransactionLists(QObject):
         is_old = now_ms - self._ended_read_ms >= ENDED_AGAIN_MS
         if self._ended_for != counted and is_old and not self._ended_query.waiting:
             self._ended_for, self._ended_read_ms = counted, now_ms
-            pending = self._source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True, words=self.sought))
+            pending = self._source.ask(ListTransactions(0, ENDED_ROWS, ended=True, words=self.sought))
             self._ended_query.ask(pending, self._show_ended, self._ended_failed)
 
     def _read_open(self) -> None:
         self._open_for, self._open_read_ms = self._counted, self._now_ms
-        pending = self._source.list_transactions(ListTransactions(self._start, PAGE_ROWS, words=self.sought))
+        pending = self._source.ask(ListTransactions(self._start, PAGE_ROWS, words=self.sought))
         self._open_query.ask(pending, self._show_open, self._open_failed)
 
     def _show_open(self, page: TransactionPage) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.worker.questions.transactions import TransactionHistory
+from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
 from gui.models.transactions import TransactionRow, past_rows
 from gui.operations.queries import LatestQuery
 from monitoring.payload.listed import MaskOf
@@ -45,7 +45,7 @@ class PastPages(QObject):
 
     def read(self) -> None:
         """Read the page anew."""
-        self._query.ask(self._source.transaction_history(self._starts[-1], PAGE_ROWS), self._show, self.failed.emit)
+        self._query.ask(self._source.ask(ReadTransactionHistory(self._starts[-1], PAGE_ROWS)), self._show, self.failed.emit)
 
     def begin(self, before: int = NEWEST) -> None:
         """Read the transactions before a half offset, or the newest ones."""

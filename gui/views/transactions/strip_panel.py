@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.transactions import TransactionHistory
+from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
 from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, board_figures, half_op_picture, lives
 from gui.operations.queries import LatestQuery
 from gui.views.list_read import say_not_read
@@ -85,7 +85,7 @@ class StripPanel(Panel):
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        self._query.ask(self._source.transaction_history(self._before, LIVES, HALVES), self._show, self._failed)
+        self._query.ask(self._source.ask(ReadTransactionHistory(self._before, LIVES, HALVES)), self._show, self._failed)
 
     def _show(self, history: TransactionHistory) -> None:
         self.fault.set("")

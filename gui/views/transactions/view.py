@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import names as reserved
-from broker_core.worker.questions.transactions import TransactionHistory
+from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,
@@ -327,7 +327,7 @@ class TransactionsView(PageView):
             self._read_life(chosen.origin)
 
     def _read_life(self, origin: int) -> None:
-        pending = self.context.source.transaction_history(origin + 1, 1, halves_back=1)
+        pending = self.context.source.ask(ReadTransactionHistory(origin + 1, 1, halves_back=1))
         again = partial(self._read_life, origin)
         self._life_query.ask(pending, self._show_life, lambda error: self.detail.show_fault(error, again))
 

@@ -26,7 +26,7 @@ from tests.support.embedded import started
 async def shop(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedBroker, Queries]]:
     store = StoreConfig(root=tmp_path / "store", **SMALL_FILES)
     async with started(BrokerConfig(listen_port=0, name_server_port=0, store=store)) as broker:
-        queries = Queries(broker, shut_down=lambda: None)
+        queries = Queries(broker, console=broker, shut_down=lambda: None)
         try:
             await queries.answer(CreateTopic("orders", 1, 1))
             yield broker, queries

@@ -38,7 +38,7 @@ def delays(engine):
 
 @pytest.fixture
 def ask(engine):
-    queries = Queries(engine, shut_down=lambda: None)
+    queries = Queries(engine, console=None, shut_down=lambda: None)
 
     def answer(query):
         assert decode_window_message(encode_message(Request(1, query))[FRAME_HEAD_BYTES:]).body == query

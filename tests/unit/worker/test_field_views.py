@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from broker_core.errors import FilterError, UsageError
-from broker_core.worker.channel.acting import acts
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
 from broker_core.worker.channel.schema import Reply, Request
@@ -20,7 +19,7 @@ from tests.support.engine import Engine
 
 @pytest.fixture
 def queries(engine: Engine) -> Iterator[Queries]:
-    made = Queries(engine, shut_down=lambda: None)
+    made = Queries(engine, console=None, shut_down=lambda: None)
     yield made
     made.close()
 
@@ -80,4 +79,4 @@ def test_question_and_answer_travel_and_only_look():
     for message, decode in ((question, decode_window_message), (answer, decode_worker_message)):
         (frame,) = FrameReader().feed(encode_message(message))
         assert decode(frame) == message
-    assert not acts(question.body)
+    assert not question.body.acts

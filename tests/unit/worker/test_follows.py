@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,11 +10,13 @@ from broker_core.errors import FilterError, UsageError
 from broker_core.worker import follows as follows_module
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import Query, Reply, Request
+from broker_core.worker.channel.schema import Reply, Request
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.follows import BATCH_MESSAGES_MAX, FOLLOWS_MAX, RULES_MAX, TOPICS_MAX, Follows
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
+from tests.support.answering import answer_by
 from tests.support.engine import Engine
 
 NOW_MS = 1_800_000_000_000
@@ -27,7 +30,7 @@ def follows(engine: Engine) -> Iterator[Follows]:
 
 
 def ask(follows: Follows, query: StartFollow | ContinueFollow | EndFollow):
-    return asyncio.run(follows.answer(query))
+    return asyncio.run(answer_by(follows, query))
 
 
 def start(follows: Follows, query: StartFollow) -> int:
@@ -152,10 +155,10 @@ def test_log_files_that_follow_one_another_are_followed(engine: Engine, follows:
 def test_the_end_of_a_follow_answers_the_open_question(engine: Engine):
     async def both() -> Followed:
         follows = Follows(engine.store, clock=lambda: NOW_MS, pace_seconds=0.01, hold_seconds=60.0)
-        started = await follows.answer(StartFollow(["orders"]))
-        asked = asyncio.ensure_future(follows.answer(ContinueFollow(started.follow_id)))
+        started = await answer_by(follows, StartFollow(["orders"]))
+        asked = asyncio.ensure_future(answer_by(follows, ContinueFollow(started.follow_id)))
         await asyncio.sleep(0)
-        assert await follows.answer(EndFollow(started.follow_id)) == Done()
+        assert await answer_by(follows, EndFollow(started.follow_id)) == Done()
         answer = await asyncio.wait_for(asked, 30)
         follows.close()
         return answer
@@ -166,11 +169,11 @@ def test_the_end_of_a_follow_answers_the_open_question(engine: Engine):
 def test_a_second_question_at_a_time_is_refused(engine: Engine):
     async def both() -> None:
         follows = Follows(engine.store, clock=lambda: NOW_MS, pace_seconds=0.01, hold_seconds=60.0)
-        started = await follows.answer(StartFollow(["orders"]))
-        asked = asyncio.ensure_future(follows.answer(ContinueFollow(started.follow_id)))
+        started = await answer_by(follows, StartFollow(["orders"]))
+        asked = asyncio.ensure_future(answer_by(follows, ContinueFollow(started.follow_id)))
         await asyncio.sleep(0)
         with pytest.raises(UsageError, match="open already"):
-            await follows.answer(ContinueFollow(started.follow_id))
+            await answer_by(follows, ContinueFollow(started.follow_id))
         asked.cancel()
         follows.close()
 
@@ -201,8 +204,8 @@ def test_no_more_than_some_are_open_at_a_time(follows: Follows):
 
 
 def test_the_worker_answers_follows_over_the_channel(engine: Engine):
-    queries = Queries(engine, shut_down=lambda: None, read_only=True)
-    query: Query = StartFollow(["orders"], 'tag = "a"', ['tag = "a"'])
+    queries = Queries(engine, console=None, shut_down=lambda: None, read_only=True)
+    query: Question[Any] = StartFollow(["orders"], 'tag = "a"', ['tag = "a"'])
     (payload,) = FrameReader().feed(encode_message(Request(1, query)))
     sent = decode_window_message(payload)
     assert sent == Request(1, query)

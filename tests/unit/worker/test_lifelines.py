@@ -93,7 +93,7 @@ def test_the_width_of_a_time_is_that_of_the_history():
 
 @pytest.fixture
 def queries(engine: Engine) -> Iterator[Queries]:
-    made = Queries(engine, shut_down=lambda: None)
+    made = Queries(engine, console=None, shut_down=lambda: None)
     yield made
     made.close()
 
@@ -130,7 +130,7 @@ def test_a_history_that_cannot_be_read_is_named_and_the_records_tell_the_rest(en
     place = engine.put("orders", 0, b"a", UNIQ_KEY="U1")
     engine.offsets.commit("billing", "orders", 0, 1)
     engine.clock.advance(1)
-    queries = Queries(engine, shut_down=lambda: None, history=Broken({}))
+    queries = Queries(engine, console=None, shut_down=lambda: None, history=Broken({}))
 
     line = asyncio.run(queries.answer(ReadLifeline(place)))
     queries.close()

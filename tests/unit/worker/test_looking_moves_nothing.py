@@ -7,10 +7,10 @@ from typing import Any
 
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.protocol.codes import RequestCode
-from broker_core.worker.channel.schema import Query
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListConnections, MeasureTopics, ReadStore
 from broker_core.worker.questions.delays import ForecastTimers, ListTimers
+from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, FollowStarted, StartFollow
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
@@ -36,7 +36,7 @@ def counted(broker: EmbeddedBroker) -> dict[str, Any]:
 async def look(queries: Queries) -> None:
     """Every question that pages ask beside those of `look_at_everything`."""
 
-    async def ask(query: Query) -> Any:
+    async def ask(query: Question[Any]) -> Any:
         return await queries.answer(query)
 
     page = await ask(BrowseQueue("T", 1, 0, 50))
@@ -67,7 +67,7 @@ def test_looking_moves_nothing(tmp_path):
             await furnish(cluster, BROKER)
             before, before_counted = await picture_of(cluster, BROKER), counted(broker)
             assert before["GET_ALL_CONSUMER_OFFSET"]["offsetTable"]["T@g"]["1"] == CONSUMED
-            queries = Queries(broker, shut_down=lambda: None)
+            queries = Queries(broker, console=broker, shut_down=lambda: None)
             try:
                 for _round in range(2):
                     await look_at_everything(queries)

@@ -7,7 +7,7 @@ from broker_core.errors import UsageError
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.sys_flag import COMPRESSED
-from broker_core.worker.message_views import BODY_START_BYTES, newest_first, read_batch, read_detail, read_detail_by_id
+from broker_core.worker.message_views import BODY_START_BYTES, detail_of, newest_first, read_batch, read_detail_by_id, record_of
 from tests.support.engine import Engine
 
 
@@ -32,7 +32,7 @@ def test_a_head_shows_the_start_of_the_body_and_its_whole_size(engine: Engine):
 def test_a_compressed_body_is_shown_as_it_was_sent(engine: Engine):
     body = b"hello " * 1_000
     offset = engine.put("orders", 0, zlib.compress(body), sys_flag=COMPRESSED)
-    detail = read_detail(engine.store, offset)
+    detail = detail_of(record_of(engine.store, offset))
     assert (detail.body, detail.notice) == (body, "")
     assert detail.stored_body_bytes == len(zlib.compress(body))
     assert read_batch(engine.store, "orders", 0, 0, 1).heads[0].body_start == body[:BODY_START_BYTES]
@@ -40,7 +40,7 @@ def test_a_compressed_body_is_shown_as_it_was_sent(engine: Engine):
 
 def test_a_body_that_does_not_decompress_is_shown_as_stored_with_the_reason(engine: Engine):
     offset = engine.put("orders", 0, b"not zlib", sys_flag=COMPRESSED)
-    detail = read_detail(engine.store, offset)
+    detail = detail_of(record_of(engine.store, offset))
     assert detail.body == b"not zlib"
     assert "does not decompress" in detail.notice
 
@@ -67,7 +67,7 @@ def test_fewer_messages_than_asked_for_are_all_of_them(engine: Engine):
 def test_a_place_without_a_message_is_told(engine: Engine, offset: int):
     engine.put("orders", 0, b"x")
     with pytest.raises(UsageError, match=f"no message at {offset} "):
-        read_detail(engine.store, offset)
+        detail_of(record_of(engine.store, offset))
 
 
 def test_an_id_of_another_broker_does_not_name_what_lies_here(engine: Engine):

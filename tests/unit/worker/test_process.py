@@ -256,7 +256,7 @@ def test_a_hanging_end_is_forced(tmp_path: Path):
         import time
         from broker_core.worker import process
         process.STOP_SECONDS_MAX = 0.5
-        from broker_core.engine.processors import embedded
+        from broker_core.engine.broker import embedded
         async def hang(self):
             time.sleep(600)
         embedded.EmbeddedBroker.stop = hang

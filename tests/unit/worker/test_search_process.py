@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 def queries(engine: Engine) -> Iterator[Queries]:
     for number in range(600):
         engine.put("orders", number % 3, b"body %d" % number, TAGS="even" if number % 2 == 0 else "odd")
-    made = Queries(engine, shut_down=lambda: None)
+    made = Queries(engine, console=None, shut_down=lambda: None)
     yield made
     made.close()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,10 @@ from broker_core.errors import FilterError, StoreError, UsageError
 from broker_core.worker import search_turns
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.channel.schema import Query, Reply, Request
+from broker_core.worker.channel.schema import Reply, Request
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.questions.lifecycle import Done
+from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import HITS_ENOUGH
 from broker_core.worker.searches import SEARCHES_MAX
@@ -20,12 +22,12 @@ from tests.support.engine import Engine
 
 @pytest.fixture
 def queries(engine: Engine) -> Iterator[Queries]:
-    made = Queries(engine, shut_down=lambda: None)
+    made = Queries(engine, console=None, shut_down=lambda: None)
     yield made
     made.close()
 
 
-def ask(queries: Queries, query: Query):
+def ask(queries: Queries, query: Question[Any]):
     return asyncio.run(queries.answer(query))
 
 

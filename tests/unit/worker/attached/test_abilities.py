@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from broker_core.worker.attached.abilities import OUTSIDE, BrokerNature, broker_cannot, cluster_cannot
+from broker_core.worker.attached.abilities import BrokerNature, broker_cannot, cluster_cannot
 from broker_core.worker.questions.abilities import Ability
+from broker_core.worker.refusals import OUTSIDE
 from tests.support.attached import attached
 from tests.support.fake_cluster import V4_9_4, V5_3_3, FakeBroker, FakeCluster
 

@@ -22,6 +22,8 @@ from broker_core.worker.questions.searches import ContinueSearch, EndSearch, Sta
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
     FindOffset,
+    MessageBody,
+    ReadBody,
     ReadFields,
     ReadMessage,
     ReadMessageById,
@@ -82,6 +84,7 @@ def test_messages_are_browsed_found_and_read(tmp_path):
         assert len(newest.store_ms) == 15
         assert newest.store_ms == sorted(newest.store_ms, reverse=True)
         detail = await queries.answer(ReadMessage(page.physical_offset[0]))
+        assert await queries.answer(ReadBody(page.physical_offset[0])) == MessageBody(detail.body)
         assert (detail.body, detail.queue_id, detail.queue_offset) == (b"body 9", 1, 4)
         assert await queries.answer(ReadMessageById(detail.offset_message_id)) == detail
         assert (await queries.answer(FindOffset("T", 1, 0))).offset == 0

@@ -14,6 +14,7 @@ from broker_core.worker.attached import follows
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
+from tests.support.answering import answer_by
 from tests.support.attached import BROKER, attached, broker_on
 
 DEADLINE_S = 60
@@ -41,7 +42,7 @@ async def send(producer, *bodies, queue=0, tag="", topic="T"):
 
 
 async def started(tails, query):
-    answer = await tails.answer(query)
+    answer = await answer_by(tails, query)
     assert isinstance(answer, FollowStarted)
     return answer
 
@@ -49,7 +50,7 @@ async def started(tails, query):
 async def next_batch(tails, follow_id):
     async with asyncio.timeout(DEADLINE_S):
         while True:
-            answer = await tails.answer(ContinueFollow(follow_id))
+            answer = await answer_by(tails, ContinueFollow(follow_id))
             assert isinstance(answer, Followed)
             if answer.topic or answer.left_out or answer.is_over:
                 return answer
@@ -66,7 +67,7 @@ async def look(tails, follow_id):
 def test_what_arrives_is_told_with_rules_and_moves_nobody(tmp_path):
     async def scenario(cluster, tails, producer):
         begun = await started(tails, StartFollow(["T"], "tag = 'paid' or tag = 'late'", ["tag = 'late'"]))
-        quiet = await tails.answer(ContinueFollow(begun.follow_id))
+        quiet = await answer_by(tails, ContinueFollow(begun.follow_id))
         assert (quiet.topic, quiet.left_out) == ([], 0), "what was there before does not arrive"
         await send(producer, b"one", tag="paid")
         await send(producer, b"two", queue=1, tag="other")
@@ -90,14 +91,14 @@ def test_another_filter_goes_on_where_the_tail_stood(tmp_path):
         first = await started(tails, StartFollow(["T"], "tag = 'none'"))
         await send(producer, b"meanwhile")
         second = await started(tails, StartFollow(["T"], "", [], first.position))
-        assert await tails.answer(EndFollow(first.follow_id)) == Done()
+        assert await answer_by(tails, EndFollow(first.follow_id)) == Done()
         assert (await next_batch(tails, second.follow_id)).body_start == [b"meanwhile"]
-        await tails.answer(EndFollow(second.follow_id))
+        await answer_by(tails, EndFollow(second.follow_id))
         await send(producer, b"while ended")
         third = await started(tails, StartFollow(["T"], "", [], second.position))
         assert (await next_batch(tails, third.follow_id)).body_start == [b"while ended"]
         with pytest.raises(UsageError, match="it was ended"):
-            await tails.answer(ContinueFollow(first.follow_id))
+            await answer_by(tails, ContinueFollow(first.follow_id))
 
     play(tmp_path, scenario)
 
@@ -109,7 +110,7 @@ def test_what_comes_while_another_one_begins_at_the_place_of_a_tail_is_told_by_o
 
         async def slow(opened):
             await send(producer, b"once")
-            assert (await tails.answer(ContinueFollow(first.follow_id))).topic == []
+            assert (await answer_by(tails, ContinueFollow(first.follow_id))).topic == []
             await find_ends(opened)
 
         monkeypatch.setattr(tails, "_find_ends", slow)
@@ -237,12 +238,12 @@ def test_a_broker_that_was_away_at_the_start_tells_only_what_comes_after(tmp_pat
         opened = tails._open[begun.follow_id]
         opened.offsets.clear()
         opened.unheard.add((BROKER, "T"))
-        assert (await tails.answer(ContinueFollow(begun.follow_id))).topic == []
+        assert (await answer_by(tails, ContinueFollow(begun.follow_id))).topic == []
         await send(producer, b"after")
         assert (await next_batch(tails, begun.follow_id)).body_start == [b"after"]
         cluster.figures.lost(BROKER, "it is down")
         with pytest.raises(NetworkError, match="it is down"):
-            await tails.answer(StartFollow(["T"]))
+            await answer_by(tails, StartFollow(["T"]))
 
     play(tmp_path, scenario)
 
@@ -253,7 +254,7 @@ def test_a_broker_whose_topics_were_not_known_at_the_start_tells_only_what_comes
         begun = await started(tails, StartFollow([]))
         await cluster.sampling.once()
         while MessageQueue("T", BROKER, 0) not in tails._open[begun.follow_id].offsets:
-            assert (await tails.answer(ContinueFollow(begun.follow_id))).topic == []
+            assert (await answer_by(tails, ContinueFollow(begun.follow_id))).topic == []
         await send(producer, b"after")
         assert (await next_batch(tails, begun.follow_id)).body_start == [b"after"]
 
@@ -263,19 +264,19 @@ def test_a_broker_whose_topics_were_not_known_at_the_start_tells_only_what_comes
 def test_what_cannot_be_followed_is_refused_with_the_reason(tmp_path, monkeypatch):
     async def scenario(_cluster, tails, _producer):
         with pytest.raises(UsageError, match="topic U, V: is it spelled right"):
-            await tails.answer(StartFollow(["T", "U", "V"]))
+            await answer_by(tails, StartFollow(["T", "U", "V"]))
         with pytest.raises(FilterError, match="rule 1"):
-            await tails.answer(StartFollow(["T"], "", ["tag ="]))
+            await answer_by(tails, StartFollow(["T"], "", ["tag ="]))
         monkeypatch.setattr(follows, "TOPICS_MAX", 0)
         with pytest.raises(UsageError, match="follows 0 at most: choose some"):
-            await tails.answer(StartFollow([]))
+            await answer_by(tails, StartFollow([]))
         monkeypatch.undo()
         begun = await started(tails, StartFollow(["T"]))
-        first = asyncio.create_task(tails.answer(ContinueFollow(begun.follow_id)))
+        first = asyncio.create_task(answer_by(tails, ContinueFollow(begun.follow_id)))
         await asyncio.sleep(0)
         with pytest.raises(UsageError, match="is open already"):
-            await tails.answer(ContinueFollow(begun.follow_id))
-        await tails.answer(EndFollow(begun.follow_id))
+            await answer_by(tails, ContinueFollow(begun.follow_id))
+        await answer_by(tails, EndFollow(begun.follow_id))
         assert (await first).is_over
 
     play(tmp_path, scenario)

@@ -24,7 +24,7 @@ from broker_core.worker.attached import lifelines
 from broker_core.worker.attached.lifelines import ClusterLifelines, ClusterRecords
 from broker_core.worker.lifeline.gather import id_of
 from broker_core.worker.lifelines import read_lifeline
-from broker_core.worker.questions.stored_messages import Lifeline
+from broker_core.worker.questions.stored_messages import Lifeline, ReadLifeline
 from tests.support.attached import BROKER, attached, broker_on
 from tests.support.remoting_peer import eventually
 
@@ -61,7 +61,7 @@ async def own(broker: EmbeddedBroker, place: int) -> Lifeline:
 async def outside(cluster, place) -> Lifeline:
     await cluster.sampling.once()
     shown = cluster.link.numbers.shown_place(BROKER, place)
-    return await ClusterLifelines(cluster.link, cluster.figures, None).read(shown)
+    return await ClusterLifelines(cluster.link, cluster.figures, None).read(ReadLifeline(shown))
 
 
 def renumbered(line: Lifeline, number: int) -> Lifeline:
@@ -152,7 +152,7 @@ def test_a_broker_that_is_lost_is_named_and_the_others_tell_the_rest(tmp_path):
         await cluster.sampling.once()
         cluster.figures.lost("gone", "it does not answer")
         cluster.figures.of("gone").topics = dict(cluster.figures.of(BROKER).topics)
-        line = await ClusterLifelines(cluster.link, cluster.figures, None).read(place)
+        line = await ClusterLifelines(cluster.link, cluster.figures, None).read(ReadLifeline(place))
         assert line.kind == ["produced", "stored"]
         assert any(text.startswith("Not all brokers answered") and text.endswith("it does not answer") for text in line.missing)
 

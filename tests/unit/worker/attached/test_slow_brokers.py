@@ -160,7 +160,7 @@ async def test_a_life_line_ends_in_time(monkeypatch):
         cluster.brokers[0].properties = b"UNIQ_KEY\x01U1"
         page = await queries.answer(BrowseQueue("orders", 0, 0, 1))
         cluster.brokers[0].manner = manner = Stopping(1)
-        told = await ClusterLifelines(watched.link, watched.figures, None).read(page.physical_offset[0])
+        told = await ClusterLifelines(watched.link, watched.figures, None).read(ReadLifeline(page.physical_offset[0]))
         assert "stored" in told.kind
         assert manner.held
         assert any("a: it was asked no more" in text for text in told.missing)

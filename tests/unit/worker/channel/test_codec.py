@@ -10,6 +10,10 @@ from broker_core.errors import BugError, CodecError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.worker.channel import schema
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
+from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.figures import Occurred, Snapshot
+from broker_core.worker.questions.lifecycle import Fatal, Hello, Shutdown, Stage
+from broker_core.worker.questions.stored_messages import FindOffset, FoundOffset, SendMessage
 
 PREFIX_BYTES = 4
 text = st.text(max_size=20)
@@ -17,18 +21,16 @@ numbers = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 columns = st.dictionaries(text, st.binary(max_size=40), max_size=4)
 
 worker_messages = st.one_of(
-    st.builds(schema.Hello, numbers, numbers, text),
-    st.builds(
-        schema.Snapshot, numbers, numbers, columns, columns, columns, columns, st.lists(text), st.just({"put_rate": 1.5})
-    ),
-    st.builds(schema.Fatal, text, text, st.dictionaries(text, st.one_of(st.none(), st.booleans(), numbers, text), max_size=3)),
-    st.builds(schema.Reply, numbers, st.builds(schema.FoundOffset, numbers)),
-    st.builds(schema.Reply, numbers, st.just(schema.Members(["a"], ["b"], ["c"], ["d"], [1], [{"topic": "*"}]))),
+    st.builds(Hello, numbers, numbers, text),
+    st.builds(Snapshot, numbers, numbers, columns, columns, columns, columns, st.lists(text), st.just({"put_rate": 1.5})),
+    st.builds(Fatal, text, text, st.dictionaries(text, st.one_of(st.none(), st.booleans(), numbers, text), max_size=3)),
+    st.builds(schema.Reply, numbers, st.builds(FoundOffset, numbers)),
+    st.builds(schema.Reply, numbers, st.just(Members(["a"], ["b"], ["c"], ["d"], [1], [{"topic": "*"}]))),
 )
 window_messages = st.one_of(
     st.builds(schema.Cancel, numbers),
-    st.builds(schema.Request, numbers, st.builds(schema.SendMessage, text, numbers, st.binary(), st.dictionaries(text, text))),
-    st.builds(schema.Request, numbers, st.just(schema.Shutdown())),
+    st.builds(schema.Request, numbers, st.builds(SendMessage, text, numbers, st.binary(), st.dictionaries(text, text))),
+    st.builds(schema.Request, numbers, st.just(Shutdown())),
 )
 
 
@@ -43,21 +45,21 @@ def test_what_a_window_says_is_read_as_it_was(message: schema.WindowMessage):
 
 
 def test_a_message_is_an_array_that_begins_with_its_tag():
-    data = encode_message(schema.Request(7, schema.FindOffset("orders", 3, 1_700)))
+    data = encode_message(schema.Request(7, FindOffset("orders", 3, 1_700)))
     assert msgpack.unpackb(data[PREFIX_BYTES:]) == ["Request", 7, ["FindOffset", "orders", 3, 1_700]]
 
 
 def test_missing_fields_at_the_end_take_their_defaults():
-    assert decode_worker_message(msgpack.packb(["Stage", "recovering"])) == schema.Stage("recovering", 0, 0)
+    assert decode_worker_message(msgpack.packb(["Stage", "recovering"])) == Stage("recovering", 0, 0)
 
 
 def test_fields_that_a_newer_peer_has_added_are_ignored():
-    assert decode_worker_message(msgpack.packb(["Stage", "recovering", 1, 2, "new", {}])) == schema.Stage("recovering", 1, 2)
+    assert decode_worker_message(msgpack.packb(["Stage", "recovering", 1, 2, "new", {}])) == Stage("recovering", 1, 2)
 
 
 def test_a_message_with_a_nested_message_is_cut_the_same_way():
     payload = msgpack.packb(["Reply", 1, ["FoundOffset", 5, "new"], "new"])
-    assert decode_worker_message(payload) == schema.Reply(1, schema.FoundOffset(5))
+    assert decode_worker_message(payload) == schema.Reply(1, FoundOffset(5))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_deep_nesting_is_a_codec_error():
 
 
 def test_lone_surrogates_of_a_property_survive():
-    message = schema.Occurred("kind", "a\udc80b", 1)
+    message = Occurred("kind", "a\udc80b", 1)
     assert decode_worker_message(encode_message(message)[PREFIX_BYTES:]) == message
 
 

@@ -25,7 +25,7 @@ def test_a_long_detail_is_cut():
 
 
 def noted(engine: Engine, note: NoteEvent) -> object:
-    queries = Queries(engine, shut_down=lambda: None)
+    queries = Queries(engine, console=None, shut_down=lambda: None)
     try:
         return asyncio.run(queries.answer(note))
     finally:

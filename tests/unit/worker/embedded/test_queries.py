@@ -1,19 +1,22 @@
 import asyncio
+import zlib
 from collections.abc import Iterator
 
 import pytest
 
-from broker_core.worker.embedded import queries as queries_module
+from broker_core.errors import UsageError
+from broker_core.protocol.message.sys_flag import COMPRESSED
+from broker_core.worker.embedded import messages as messages_module
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.lifecycle import Shutdown
-from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessageBody, MessagePage, ReadBody
 from tests.support.engine import Engine
 
 
 @pytest.fixture
 def queries(engine: Engine) -> Iterator[Queries]:
-    made = Queries(engine, shut_down=lambda: None)
+    made = Queries(engine, console=engine, shut_down=lambda: None)
     yield made
     made.close()
 
@@ -41,11 +44,26 @@ def test_an_empty_topic_has_an_empty_page(engine: Engine, queries: Queries):
         assert page.queue_offset == []
 
 
+def test_the_whole_body_is_read_as_it_was_sent(engine: Engine, queries: Queries):
+    body = b"hello " * 100_000
+    place = engine.put("orders", 0, zlib.compress(body), sys_flag=COMPRESSED)
+    assert asyncio.run(queries.answer(ReadBody(place))) == MessageBody(body)
+    with pytest.raises(UsageError, match="there is no message at"):
+        asyncio.run(queries.answer(ReadBody(place + 1)))
+
+
+def test_a_body_that_does_not_decompress_is_read_as_stored_with_the_reason(engine: Engine, queries: Queries):
+    place = engine.put("orders", 0, b"not zlib", sys_flag=COMPRESSED)
+    answer = asyncio.run(queries.answer(ReadBody(place)))
+    assert answer.body == b"not zlib"
+    assert "does not decompress" in answer.notice
+
+
 def test_a_request_that_is_given_up_ends_at_the_next_batch(engine: Engine, queries: Queries, monkeypatch: pytest.MonkeyPatch):
     for number in range(300):
         engine.put("orders", 0, b"%d" % number)
     batches = []
-    read_batch = queries_module.read_batch
+    read_batch = messages_module.read_batch
 
     async def ask() -> None:
         task = asyncio.create_task(queries.answer(BrowseQueue("orders", 0, 0, 300)))
@@ -56,12 +74,12 @@ def test_a_request_that_is_given_up_ends_at_the_next_batch(engine: Engine, queri
             loop.call_soon_threadsafe(task.cancel)
             return read_batch(*arguments)  # type: ignore[arg-type]  passed on
 
-        monkeypatch.setattr(queries_module, "read_batch", cancelling)
+        monkeypatch.setattr(messages_module, "read_batch", cancelling)
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(ask())
-    assert len(batches) < 300 // queries_module.BATCH_MESSAGES
+    assert len(batches) < 300 // messages_module.BATCH_MESSAGES
 
 
 def test_members_are_listed_with_the_groups_subscription(engine: Engine, queries: Queries):
@@ -76,7 +94,7 @@ def test_members_are_listed_with_the_groups_subscription(engine: Engine, queries
 
 def test_shutdown_asks_for_the_end(engine: Engine):
     asked = []
-    made = Queries(engine, shut_down=lambda: asked.append(True))
+    made = Queries(engine, console=engine, shut_down=lambda: asked.append(True))
     asyncio.run(made.answer(Shutdown()))
     made.close()
     assert asked == [True]

@@ -66,7 +66,7 @@ def test_too_many_topics_are_refused(engine: Engine):
 
 def test_the_worker_measures(engine: Engine):
     engine.put("orders", 0, b"x")
-    queries = Queries(engine, shut_down=lambda: None)
+    queries = Queries(engine, console=None, shut_down=lambda: None)
     try:
         answer = asyncio.run(queries.answer(MeasureTopics(["orders"])))
     finally:

@@ -27,7 +27,7 @@ def test_an_empty_log_has_no_first_record(engine: Engine):
 
 
 def test_the_worker_answers_with_the_picture(engine: Engine):
-    queries = Queries(engine, shut_down=lambda: None)
+    queries = Queries(engine, console=None, shut_down=lambda: None)
     try:
         assert isinstance(asyncio.run(queries.answer(ReadStore())), StorePicture)
     finally:

@@ -7,9 +7,10 @@ import pytest
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.errors import BugError, UsageError
-from broker_core.worker.embedded.queries import Queries
-from broker_core.worker.embedded.timer_views import timer_figures
+from broker_core.worker.embedded.timer_views import timer_figures, timer_handlers
+from broker_core.worker.handlers import Handlers
 from broker_core.worker.questions.delays import ActOnTimers, ForecastTimers, ListTimers
+from broker_core.worker.refusals import cluster_refusal
 from tests.support.store_bench import HOST
 from tests.support.timer_bench import TimerBench
 
@@ -45,11 +46,17 @@ def bench(tmp_path):
     made.store.close()
 
 
+def asking(engine):
+    async def on_the_loop(work):
+        return work()
+
+    table = Handlers(timer_handlers(lambda: engine.timers, on_the_loop), refusal=cluster_refusal)
+    return lambda query: asyncio.run(table.answer(query))
+
+
 @pytest.fixture
 def ask(bench):
-    queries = Queries(Engine(bench), shut_down=lambda: None)
-    yield lambda query: asyncio.run(queries.answer(query))
-    queries.close()
+    return asking(Engine(bench))
 
 
 def test_figures_are_those_of_the_console_and_none_without_timers(bench):
@@ -90,7 +97,5 @@ def test_lists_that_do_not_fit_are_a_fault_of_the_program(ask):
 def test_a_broker_without_timers_says_so(bench):
     engine = Engine(bench)
     engine.timers = None
-    queries = Queries(engine, shut_down=lambda: None)
     with pytest.raises(UsageError, match="no timer messages"):
-        asyncio.run(queries.answer(ForecastTimers()))
-    queries.close()
+        asking(engine)(ForecastTimers())

@@ -1,106 +1,28 @@
-"""The embedded broker as a `ClusterSource`: figures and answers of the worker process, over a transport given from outside.
+"""A worker process as a `ClusterSource`: its figures and answers, over a transport passed in.
 
-It starts and stops no process itself; who owns the process calls `worker_starting`, `received` and `worker_ended`.
+The worker runs a broker, reads the files of one, or watches an attached cluster. The source starts and stops no process: the
+owner of the process calls `worker_starting`, `received` and `worker_ended`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from broker_core.api import (
-    Answer,
     CodecError,
     Failure,
     OrbitError,
-    Query,
     Reply,
     WorkerClient,
     WorkerError,
     WorkerLostError,
     WorkerMessage,
-    acts,
     error_from_wire,
-    refusal,
-)
-from broker_core.worker.questions.administration import (
-    AskBroker,
-    BrokerAnswer,
-    CloseConnection,
-    ConnectionPage,
-    CreateTopic,
-    ListConnections,
-    ListMembers,
-    MeasureTopics,
-    Members,
-    ReadStore,
-    StorePicture,
-    TopicMeasures,
-)
-from broker_core.worker.questions.alerts import AlertCommand, AlertPage, ReadAlerts
-from broker_core.worker.questions.delays import (
-    ActOnDelayed,
-    ActOnTimers,
-    DelayedActed,
-    DelayedMessages,
-    ForecastTimers,
-    ListDelayed,
-    ListTimers,
-    PendingTimers,
-    TimerForecast,
-    TimersActed,
 )
 from broker_core.worker.questions.figures import Catalog, Occurred, Snapshot
-from broker_core.worker.questions.history import (
-    EventPage,
-    HistoryLines,
-    NoteEvent,
-    Ownership,
-    ReadEvents,
-    ReadHistory,
-    ReadOwnership,
-)
-from broker_core.worker.questions.letter_notes import LetterNotePage, NoteCommand, ReadLetterNotes
-from broker_core.worker.questions.lifecycle import Done, Fatal, Ready, Stage
-from broker_core.worker.questions.searches import (
-    ContinueFollow,
-    ContinueSearch,
-    EndFollow,
-    EndSearch,
-    Followed,
-    FollowStarted,
-    SearchHits,
-    SearchStarted,
-    StartFollow,
-    StartSearch,
-)
-from broker_core.worker.questions.stored_messages import (
-    BrowseQueue,
-    FieldValues,
-    FindOffset,
-    FoundOffset,
-    Lifeline,
-    MessageDetail,
-    MessagePage,
-    ReadFields,
-    ReadLifeline,
-    ReadMessage,
-    ReadMessageById,
-    SendMessage,
-    SendReceipt,
-)
-from broker_core.worker.questions.transactions import (
-    AbortAtomic,
-    AtomicPage,
-    CheckTransaction,
-    EndTransaction,
-    ListAtomic,
-    ListTransactions,
-    ReadTransactionHistory,
-    ResumeTransaction,
-    TransactionHistory,
-    TransactionPage,
-)
+from broker_core.worker.questions.lifecycle import Fatal, Ready, Stage
+from broker_core.worker.questions.question import Question, read_only_refusal
 from monitoring.collector import Collector
 from monitoring.series import History
 from monitoring.sources.base import EMBEDDED_NAME, ClusterListener, Pending, SourceStatus
@@ -119,8 +41,8 @@ class Transport(Protocol):
         """End a worker that cannot be talked to."""
 
 
-class EmbeddedSource:
-    """One embedded broker, over the lives of its worker processes. Not thread-safe.
+class WorkerSource:
+    """One embedded broker or attached cluster, over the lives of its worker processes. Not thread-safe.
 
     Args:
         transport: The way to the worker.
@@ -200,119 +122,22 @@ class EmbeddedSource:
     def remove_listener(self, listener: ClusterListener) -> None:
         self._listeners.remove(listener)
 
-    def browse_queue(self, topic: str, queue_id: int, start_offset: int, count: int) -> Pending[MessagePage]:
-        return self._ask(BrowseQueue(topic, queue_id, start_offset, count), MessagePage)
-
-    def find_offset(self, topic: str, queue_id: int, timestamp_ms: int) -> Pending[FoundOffset]:
-        return self._ask(FindOffset(topic, queue_id, timestamp_ms), FoundOffset)
-
-    def read_message(self, physical_offset: int) -> Pending[MessageDetail]:
-        return self._ask(ReadMessage(physical_offset), MessageDetail)
-
-    def read_message_by_id(self, offset_message_id: str) -> Pending[MessageDetail]:
-        return self._ask(ReadMessageById(offset_message_id), MessageDetail)
-
-    def send_message(self, message: SendMessage) -> Pending[SendReceipt]:
-        return self._ask(message, SendReceipt)
-
-    def create_topic(self, topic: CreateTopic) -> Pending[Done]:
-        return self._ask(topic, Done)
-
-    def ask_broker(self, request: AskBroker) -> Pending[BrokerAnswer]:
-        return self._ask(request, BrokerAnswer)
-
-    def list_connections(self) -> Pending[ConnectionPage]:
-        return self._ask(ListConnections(), ConnectionPage)
-
-    def close_connection(self, command: CloseConnection) -> Pending[Done]:
-        return self._ask(command, Done)
-
-    def note_event(self, note: NoteEvent) -> Pending[Done]:
-        return self._ask(note, Done)
-
-    def read_alerts(self, query: ReadAlerts) -> Pending[AlertPage]:
-        return self._ask(query, AlertPage)
-
-    def change_alerts(self, command: AlertCommand) -> Pending[Done]:
-        return self._ask(command, Done)
-
-    def read_letter_notes(self, query: ReadLetterNotes) -> Pending[LetterNotePage]:
-        return self._ask(query, LetterNotePage)
-
-    def change_letter_notes(self, command: NoteCommand) -> Pending[Done]:
-        return self._ask(command, Done)
-
-    def read_store(self) -> Pending[StorePicture]:
-        return self._ask(ReadStore(), StorePicture)
-
-    def list_members(self, group: str) -> Pending[Members]:
-        return self._ask(ListMembers(group), Members)
-
-    def list_delayed(self, level: int, start_offset: int, count: int) -> Pending[DelayedMessages]:
-        return self._ask(ListDelayed(level, start_offset, count), DelayedMessages)
-
-    def act_on_delayed(self, action: ActOnDelayed) -> Pending[DelayedActed]:
-        return self._ask(action, DelayedActed)
-
-    def list_transactions(self, query: ListTransactions) -> Pending[TransactionPage]:
-        return self._ask(query, TransactionPage)
-
-    def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> Pending[Done]:
-        return self._ask(action, Done)
-
-    def list_atomic(self, start: int, count: int) -> Pending[AtomicPage]:
-        return self._ask(ListAtomic(start, count), AtomicPage)
-
-    def abort_atomic(self, name: str) -> Pending[Done]:
-        return self._ask(AbortAtomic(name), Done)
-
-    def read_history(self, query: ReadHistory) -> Pending[HistoryLines]:
-        return self._ask(query, HistoryLines)
-
-    def read_events(self, query: ReadEvents) -> Pending[EventPage]:
-        return self._ask(query, EventPage)
-
-    def read_ownership(self, query: ReadOwnership) -> Pending[Ownership]:
-        return self._ask(query, Ownership)
-
-    def measure_topics(self, topics: Sequence[str]) -> Pending[TopicMeasures]:
-        return self._ask(MeasureTopics(list(topics)), TopicMeasures)
-
-    def transaction_history(self, before: int = -1, count: int = 100, halves_back: int = 20_000) -> Pending[TransactionHistory]:
-        return self._ask(ReadTransactionHistory(before, count, halves_back), TransactionHistory)
-
-    def forecast_timers(self) -> Pending[TimerForecast]:
-        return self._ask(ForecastTimers(), TimerForecast)
-
-    def list_timers(self, query: ListTimers) -> Pending[PendingTimers]:
-        return self._ask(query, PendingTimers)
-
-    def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]:
-        return self._ask(action, TimersActed)
-
-    def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> Pending[SearchStarted]:
-        return self._ask(StartSearch(text, limit, body_starts), SearchStarted)
-
-    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> Pending[FieldValues]:
-        return self._ask(ReadFields(places, fields, around), FieldValues)
-
-    def continue_search(self, search_id: int) -> Pending[SearchHits]:
-        return self._ask(ContinueSearch(search_id), SearchHits)
-
-    def end_search(self, search_id: int) -> Pending[Done]:
-        return self._ask(EndSearch(search_id), Done)
-
-    def read_lifeline(self, physical_offset: int) -> Pending[Lifeline]:
-        return self._ask(ReadLifeline(physical_offset), Lifeline)
-
-    def start_follow(self, query: StartFollow) -> Pending[FollowStarted]:
-        return self._ask(query, FollowStarted)
-
-    def continue_follow(self, follow_id: int) -> Pending[Followed]:
-        return self._ask(ContinueFollow(follow_id), Followed)
-
-    def end_follow(self, follow_id: int) -> Pending[Done]:
-        return self._ask(EndFollow(follow_id), Done)
+    def ask(self, question: Question[_A]) -> Pending[_A]:
+        answer = _Answer[_A](question.answer_type, cancelled=self._cancel)
+        if self._status is not SourceStatus.READY:
+            answer.fail(WorkerError(f"the broker is not running ({self._status.value}); start it and try again"))
+            return answer
+        if self.read_only and question.acts:
+            answer.fail(read_only_refusal(question))
+            return answer
+        try:
+            answer.request_id, data = self._client.request(question)
+        except (CodecError, WorkerError) as error:
+            answer.fail(error)
+            return answer
+        self._answers[answer.request_id] = answer
+        self._transport.send(data)
+        return answer
 
     # ---- what the owner of the process tells ----
 
@@ -350,23 +175,6 @@ class EmbeddedSource:
             answer.fail(error)
 
     # ---- inside ----
-
-    def _ask(self, query: Query, expected: type[_A]) -> _Answer[_A]:
-        answer = _Answer(expected, cancelled=self._cancel)
-        if self._status is not SourceStatus.READY:
-            answer.fail(WorkerError(f"the broker is not running ({self._status.value}); start it and try again"))
-            return answer
-        if self.read_only and acts(query):
-            answer.fail(refusal(query))
-            return answer
-        try:
-            answer.request_id, data = self._client.request(query)
-        except (CodecError, WorkerError) as error:
-            answer.fail(error)
-            return answer
-        self._answers[answer.request_id] = answer
-        self._transport.send(data)
-        return answer
 
     def _cancel(self, request_id: int) -> None:
         if self._answers.pop(request_id, None) is not None:
@@ -439,7 +247,7 @@ class _Answer(Generic[_A]):
             self._end()
             self._cancelled(self.request_id)
 
-    def succeed(self, value: Answer) -> None:
+    def succeed(self, value: object) -> None:
         if not isinstance(value, self._expected):
             self.fail(CodecError(f"the worker answered with {type(value).__name__}, expected {self._expected.__name__}"))
             return

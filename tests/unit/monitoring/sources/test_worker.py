@@ -21,13 +21,14 @@ from broker_core.api import (
 )
 from broker_core.worker.channel.codec import decode_window_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.figures import Catalog, Occurred, Snapshot
 from broker_core.worker.questions.lifecycle import Done, Fatal, Ready, Stage
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
-from broker_core.worker.questions.stored_messages import BrowseQueue, FoundOffset
+from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset
+from broker_core.worker.questions.transactions import AbortAtomic
 from monitoring.sources.base import SourceStatus
-from monitoring.sources.embedded import EmbeddedSource
+from monitoring.sources.worker import WorkerSource
 from monitoring.state import ClusterState
 
 READY = Ready("127.0.0.1:9876", "127.0.0.1:10911", "store", "DefaultCluster", "broker-a", 1, 2)
@@ -68,7 +69,7 @@ class Listener:
 class Scene:
     def __init__(self) -> None:
         self.wire = Wire()
-        self.source = EmbeddedSource(self.wire)
+        self.source = WorkerSource(self.wire)
         self.listener = Listener()
         self.source.add_listener(self.listener)
         self.answers: list[object] = []
@@ -96,7 +97,7 @@ def test_a_source_starts_and_becomes_ready(scene: Scene):
 
 def test_a_query_is_sent_and_its_answer_delivered(scene: Scene):
     scene.start()
-    scene.source.find_offset("orders", 3, 99).then(scene.answers.append, scene.answers.append)
+    scene.source.ask(FindOffset("orders", 3, 99)).then(scene.answers.append, scene.answers.append)
     request = scene.wire.sent[0]
     assert isinstance(request, Request)
     scene.hear(Reply(request.request_id, FoundOffset(17)))
@@ -105,7 +106,7 @@ def test_a_query_is_sent_and_its_answer_delivered(scene: Scene):
 
 def test_an_answer_that_came_before_then_is_delivered_by_it(scene: Scene):
     scene.start()
-    pending = scene.source.browse_queue("orders", 0, 5, 10)
+    pending = scene.source.ask(BrowseQueue("orders", 0, 5, 10))
     request = scene.wire.sent[0]
     assert isinstance(request, Request)
     assert request.body == BrowseQueue("orders", 0, 5, 10)
@@ -118,7 +119,7 @@ def test_an_answer_that_came_before_then_is_delivered_by_it(scene: Scene):
 
 def test_a_cancelled_query_is_told_to_the_worker_and_never_answered(scene: Scene):
     scene.start()
-    pending = scene.source.list_members("billing")
+    pending = scene.source.ask(ListMembers("billing"))
     pending.then(scene.answers.append, scene.answers.append)
     pending.cancel()
     pending.cancel()
@@ -132,7 +133,7 @@ def test_a_cancelled_query_is_told_to_the_worker_and_never_answered(scene: Scene
 
 def test_an_answer_given_up_by_the_one_that_came_with_it_is_dropped(scene: Scene):
     scene.start()
-    first, second = scene.source.list_members("billing"), scene.source.list_members("shipping")
+    first, second = scene.source.ask(ListMembers("billing")), scene.source.ask(ListMembers("shipping"))
     second.then(scene.answers.append, scene.answers.append)
     first.then(lambda _members: second.cancel(), scene.answers.append)
     ids = [request.request_id for request in scene.wire.sent if isinstance(request, Request)]
@@ -147,7 +148,7 @@ def test_a_question_that_is_over_goes_at_once_though_whoever_asked_knows_it(scen
         """Knows the question, and the question knows it."""
 
         def __init__(self) -> None:
-            self.pending = scene.source.find_offset("orders", 3, 99)
+            self.pending = scene.source.ask(FindOffset("orders", 3, 99))
             self.pending.then(self.take, self.take)
 
         def take(self, _answer: object) -> None:
@@ -173,7 +174,7 @@ def test_a_question_that_is_over_goes_at_once_though_whoever_asked_knows_it(scen
 
 def test_an_answer_of_another_kind_is_an_error(scene: Scene):
     scene.start()
-    scene.source.list_members("billing").then(scene.answers.append, scene.answers.append)
+    scene.source.ask(ListMembers("billing")).then(scene.answers.append, scene.answers.append)
     request = scene.wire.sent[0]
     assert isinstance(request, Request)
     scene.hear(Reply(request.request_id, Done()))
@@ -182,14 +183,14 @@ def test_an_answer_of_another_kind_is_an_error(scene: Scene):
 
 def test_queries_fail_at_once_while_the_broker_is_not_ready(scene: Scene):
     scene.source.worker_starting()
-    scene.source.list_members("billing").then(scene.answers.append, scene.answers.append)
+    scene.source.ask(ListMembers("billing")).then(scene.answers.append, scene.answers.append)
     assert isinstance(scene.answers[0], WorkerError)
     assert scene.wire.sent == []
 
 
 def test_a_lost_worker_fails_what_was_asked_and_says_why(scene: Scene):
     scene.start()
-    scene.source.list_members("billing").then(scene.answers.append, scene.answers.append)
+    scene.source.ask(ListMembers("billing")).then(scene.answers.append, scene.answers.append)
     reason = WorkerLostError("killed by signal 9")
     scene.source.worker_ended(reason)
     assert scene.answers == [reason]
@@ -277,9 +278,9 @@ def test_a_search_is_begun_continued_and_given_up(scene: Scene):
     scene.start()
     hits = SearchHits(4, *([[]] * 11), scanned=9, total=9, found=0, is_over=True, reasons=["it was cancelled"])
     steps = (
-        (scene.source.start_search("size > 0", 5), StartSearch("size > 0", 5), SearchStarted(4, ["scan of the log"], 9)),
-        (scene.source.continue_search(4), ContinueSearch(4), hits),
-        (scene.source.end_search(4), EndSearch(4), Done()),
+        (scene.source.ask(StartSearch("size > 0", 5)), StartSearch("size > 0", 5), SearchStarted(4, ["scan of the log"], 9)),
+        (scene.source.ask(ContinueSearch(4)), ContinueSearch(4), hits),
+        (scene.source.ask(EndSearch(4)), EndSearch(4), Done()),
     )
     for (pending, query, answer), request in zip(steps, scene.wire.sent, strict=True):
         assert isinstance(request, Request)
@@ -290,10 +291,10 @@ def test_a_search_is_begun_continued_and_given_up(scene: Scene):
 
 
 def test_a_read_only_source_refuses_to_act_before_it_asks_the_worker(scene: Scene):
-    scene.source = EmbeddedSource(scene.wire, read_only=True)
+    scene.source = WorkerSource(scene.wire, read_only=True)
     scene.start()
-    scene.source.end_search(1).then(scene.answers.append, scene.answers.append)
-    scene.source.abort_atomic("shop").then(scene.answers.append, scene.answers.append)
+    scene.source.ask(EndSearch(1)).then(scene.answers.append, scene.answers.append)
+    scene.source.ask(AbortAtomic("shop")).then(scene.answers.append, scene.answers.append)
     assert [type(message.body) for message in scene.wire.sent if isinstance(message, Request)] == [EndSearch]
     (answer,) = scene.answers
     assert isinstance(answer, ReadOnlyConnectionError)

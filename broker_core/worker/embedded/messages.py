@@ -1,0 +1,143 @@
+"""Answers questions about the messages of the store: pages of queues, single messages, fields, lives.
+
+Messages are read on a thread in small batches, so that a producer waits for a batch at most. A question that was given up ends
+at the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import Protocol, TypeVar
+
+from broker_core.clock import wall_clock_ms
+from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
+from broker_core.engine.tables.topic_table import TopicTable
+from broker_core.errors import UsageError
+from broker_core.worker.field_views import field_reader, joined
+from broker_core.worker.handlers import Run
+from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.lifeline.gather import LifelineStore
+from broker_core.worker.lifelines import read_lifeline
+from broker_core.worker.message_views import (
+    BATCH_MESSAGES,
+    PAGE_MESSAGES_MAX,
+    MessageHead,
+    StoreReader,
+    message_handlers,
+    newest_first,
+    page_of,
+    read_batch,
+    read_detail_by_id,
+    record_of,
+)
+from broker_core.worker.questions.question import Handler
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    FieldValues,
+    FindOffset,
+    FoundOffset,
+    Lifeline,
+    MessageDetail,
+    MessagePage,
+    ReadFields,
+    ReadLifeline,
+    ReadMessageById,
+)
+
+_T = TypeVar("_T")
+
+
+class MessageStoreReader(StoreReader, LifelineStore, Protocol):
+    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+
+
+class MessageEngine(Protocol):
+    """What is needed of the engine."""
+
+    @property
+    def store(self) -> MessageStoreReader: ...
+
+    @property
+    def topics(self) -> TopicTable: ...
+
+    @property
+    def offsets(self) -> ConsumerOffsets: ...
+
+
+class StoredMessages:
+    """Answers on the engine's loop.
+
+    Args:
+        engine: Whose store is read.
+        history: Of the offsets of groups; None: none is kept.
+        run: Runs a function on a thread.
+    """
+
+    def __init__(self, engine: MessageEngine, history: HistoryKeeper | None, run: Run) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._history = history
+        self._run = run
+
+    def handlers(self) -> list[Handler]:
+        """Those of stored messages."""
+        return [
+            *message_handlers(self._view),
+            BrowseQueue.answered_by(self._browse),
+            FindOffset.answered_by(self._find_offset),
+            ReadMessageById.answered_by(self._read_by_id),
+            ReadFields.answered_by(self._read_fields),
+            ReadLifeline.answered_by(self._read_lifeline),
+        ]
+
+    async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
+        return await self._run(lambda: view(record_of(self._store, place)))
+
+    async def _find_offset(self, query: FindOffset) -> FoundOffset:
+        look = partial(self._store.offset_by_time, query.topic, query.queue_id, query.timestamp_ms)
+        return FoundOffset(await self._run(look))
+
+    async def _read_by_id(self, query: ReadMessageById) -> MessageDetail:
+        return await self._run(partial(read_detail_by_id, self._store, query.offset_message_id))
+
+    async def _read_fields(self, query: ReadFields) -> FieldValues:
+        parts = [await self._run(part) for part in field_reader(self._store, query)]
+        return joined(parts, len(query.fields))
+
+    async def _read_lifeline(self, query: ReadLifeline) -> Lifeline:
+        place, offsets = query.physical_offset, self._engine.offsets
+        return await read_lifeline(place, self._store, offsets, self._history, run=self._run, now_ms=wall_clock_ms())
+
+    async def _browse(self, query: BrowseQueue) -> MessagePage:
+        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        if query.topic not in self._engine.topics and not self._queue_ids(query.topic):
+            raise UsageError(f"there is no topic {query.topic} on this broker", topic=query.topic)
+        return await (self._browse_all(query) if query.queue_id < 0 else self._browse_one(query))
+
+    async def _browse_one(self, query: BrowseQueue) -> MessagePage:
+        store, topic, queue_id = self._store, query.topic, query.queue_id
+        low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+        offset = min(max(query.start_offset, low), high)
+        heads: list[MessageHead] = []
+        missing = 0
+        while len(heads) < query.count and offset < high:
+            batch = await self._run(partial(read_batch, store, topic, queue_id, offset, query.count - len(heads)))
+            heads += batch.heads
+            missing += batch.missing
+            if batch.next_offset <= offset:
+                break
+            offset = batch.next_offset
+        return page_of(topic, heads, min_offset=low, max_offset=high, next_offset=offset, missing=missing)
+
+    async def _browse_all(self, query: BrowseQueue) -> MessagePage:
+        newest = newest_first(self._store, query.topic, self._queue_ids(query.topic), query.count)
+        heads: list[MessageHead] = []
+        while batch := await self._run(lambda: list(islice(newest, BATCH_MESSAGES))):
+            heads += batch
+        return page_of(query.topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
+
+    def _queue_ids(self, topic: str) -> list[int]:
+        return sorted(queue_id for known, queue_id in self._store.queues() if known == topic)

@@ -1,0 +1,56 @@
+"""The table of handlers by which a worker answers the window's questions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+from broker_core.errors import BugError, OrbitError
+from broker_core.worker.questions.question import Handler, Question, read_only_refusal
+
+_Answer = TypeVar("_Answer")
+_T = TypeVar("_T")
+
+
+class Run(Protocol):
+    """Runs a function on a thread."""
+
+    def __call__(self, work: Callable[[], _T], /) -> Awaitable[_T]: ...
+
+
+class Handlers:
+    """Answers questions, each by its handler. On one event loop.
+
+    Args:
+        handlers: One for each question that can be answered.
+        refusal: Why a question without a handler cannot be answered.
+        read_only: Whether to refuse questions that act.
+
+    Raises:
+        BugError: A question has two handlers.
+    """
+
+    def __init__(
+        self, handlers: Iterable[Handler], *, refusal: Callable[[Question[Any]], OrbitError], read_only: bool = False
+    ) -> None:
+        self._table: dict[type[Question[Any]], Callable[[Any], Awaitable[Any]]] = {}
+        self._refusal = refusal
+        self._read_only = read_only
+        for handler in handlers:
+            if handler.question in self._table:
+                raise BugError(f"{handler.question.__name__} has two handlers")
+            self._table[handler.question] = handler.answer
+
+    async def answer(self, question: Question[_Answer]) -> _Answer:
+        """Answer a question or carry out a command.
+
+        Raises:
+            OrbitError: It cannot be answered; the message says why.
+        """
+        if self._read_only and question.acts:
+            raise read_only_refusal(question)
+        handler = self._table.get(type(question))
+        if handler is None:
+            raise self._refusal(question)
+        answer: _Answer = await handler(question)
+        return answer
