@@ -19,8 +19,10 @@ from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.receipt import HEAD
 from gui.views.dead_letters.view import DeadLettersView
+from gui.words.broker_words import broker_text
 from gui.words.text import CatalogueTranslator, load_catalogue, tr
 from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, Note
+from monitoring.resend_receipt import UNANSWERED
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_replay import replays_of
@@ -297,6 +299,21 @@ def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):
         assert tr(STEP_NAMES[CLOSE]) == "结案"
     finally:
         QCoreApplication.removeTranslator(translator)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        UNANSWERED,
+        "it was stopped before the answer came",
+        "it has no body, and brokers refuse empty ones",
+        "h:9876 has no topic orders-repaired: create it first. Nothing was sent",
+    ],
+)
+def test_the_reasons_of_a_replay_are_in_the_language_of_the_window(chinese, flow, reason):
+    flow.verify.show_outcome(ResendOutcome(doubtful=(("id", reason),)))
+    assert reason not in flow.verify.failures.text
+    assert broker_text(f"1 sent again, 4 not: {reason}") == f"已重发 1 条，4 条未重发：{broker_text(reason)}"
 
 
 def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, source):
