@@ -7,30 +7,27 @@ Source: docs/spec/broker.md §8.1.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
-from broker_core.api import ORIGIN_LINK, first_topic_of_retry, resent_properties
+from broker_core.api import ORIGIN_LINK, first_topic_of_retry
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import DelayedMessages
-from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage
+from broker_core.worker.questions.stored_messages import MessageDetail
+from monitoring.letter_notes import Note
 from monitoring.payload.listed import ListMask, MaskOf
 from monitoring.state import ClusterState
 
 FIRST_RETRY_LEVEL = 3
 """Delay level of a group's first retry; each further one takes the next."""
-NOTES_MAX = 5_000
 BODY_CHARACTERS_MAX = 8_000
 """Of a dead letter's body in the list; the message has all of it."""
 RUNGS_MAX = 200
 RETRIES_DEFAULT = 16
 """How often a group tries a message again unless it is set otherwise (Source: docs/spec/broker.md §8.1)."""
 
-NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
 WAITING, CONSUMED, RETRYING, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "retrying", "died again", "unknown"
 
 
@@ -232,77 +229,6 @@ def retry_ladder(attempt_now: int, due_ms: int, delays_ms: Sequence[int], *, ret
             due_ms += wait_ms
         rungs.append(Rung(attempt, wait_ms, due_ms))
     return rungs
-
-
-def resend_of(detail: MessageDetail, *, to_group: bool) -> SendMessage:
-    """What sends a dead letter again: to the topic it was first sent to, or to its group alone.
-
-    A topic has all its groups get the message again; the group's retry topic has nobody else get it.
-    """
-    group = detail.topic.removeprefix(reserved.DLQ_PREFIX)
-    origin = first_topic_of_retry(detail.properties) or ""
-    properties = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
-    if to_group:
-        properties["RETRY_TOPIC"] = origin
-    return SendMessage(reserved.RETRY_PREFIX + group if to_group else origin, -1, detail.body, properties, detail.flag)
-
-
-# ---- notes -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What a person noted on a dead letter, and where it was sent again.
-
-    Attributes:
-        mark: ``new``, ``open``, ``parked``, ``handled`` or ``resent``.
-        text: Their words.
-        topic, queue_id, queue_offset, at_ms: Place and time of the new message, if it was sent again.
-    """
-
-    mark: str = NEW
-    text: str = ""
-    topic: str = ""
-    queue_id: int = -1
-    queue_offset: int = -1
-    at_ms: int = -1
-
-
-class Notes:
-    """Notes by offset message id, as one JSON text; the oldest go when there are more than `NOTES_MAX`.
-
-    Args:
-        text: What `as_text` gave; anything else is no notes.
-    """
-
-    def __init__(self, text: str = "") -> None:
-        self._notes: dict[str, Note] = _notes_of(text)
-
-    def of(self, message_id: str) -> Note:
-        """The note on a message."""
-        return self._notes.get(message_id, Note())
-
-    def change(self, message_id: str, **values: Any) -> Note:  # noqa: ANN401  values of any field
-        """Change some fields of a note."""
-        note = replace(self._notes.pop(message_id, Note()), **values)
-        self._notes[message_id] = note
-        for oldest in list(self._notes)[: max(0, len(self._notes) - NOTES_MAX)]:
-            del self._notes[oldest]
-        return note
-
-    def as_text(self) -> str:
-        """All notes."""
-        # Written anew after each resend of many: 26 ms for 5,000 notes where `asdict` takes 113.
-        notes = {key: {name: getattr(note, name) for name in Note.__slots__} for key, note in self._notes.items()}
-        return json.dumps(notes, ensure_ascii=False)
-
-
-def _notes_of(text: str) -> dict[str, Note]:
-    try:
-        found = json.loads(text)
-        return {str(key): Note(**values) for key, values in found.items()}
-    except (ValueError, TypeError, AttributeError):
-        return {}
 
 
 def proof(

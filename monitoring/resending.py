@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from broker_core.api import ORIGIN_LINK
-from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage
+from broker_core.worker.questions.stored_messages import MessageDetail
 from monitoring.compose.delivery import SHARDING_KEY
-from monitoring.dead_letters import DeadLetter, resend_of
+from monitoring.dead_letters import DeadLetter
 
 KEYS, TAGS = "KEYS", "TAGS"
 PACE_DEFAULT, PACE_MAX = 20, 1_000
@@ -96,21 +98,32 @@ class ResendOrder:
         return self.patch.is_any + len(set(Part) - self.keeps)
 
 
-def resent_message(detail: MessageDetail, letter: DeadLetter, order: ResendOrder) -> SendMessage:
-    """What sends a dead letter again as it is asked for.
+def resent_row(detail: MessageDetail, letter: DeadLetter, order: ResendOrder) -> dict[str, Any]:
+    """A dead letter as a line of the file that a replay sends again; the replay leaves out what brokers and consumers added.
 
     Args:
         detail: The stored message, whole.
         letter: The same as it was shown: one that was not shown as it is is not edited.
         order: What is asked for.
     """
-    message = resend_of(detail, to_group=order.target is Target.GROUP)
-    topic = order.topic if order.target is Target.OTHER else message.topic
     body = order.patch.applied(letter, detail.body.decode()).encode() if order.patch.changes(letter) else detail.body
-    return replace(message, topic=topic, body=body, properties=_kept(dict(message.properties), order.keeps))
+    properties = _kept(detail.properties, order.keeps)
+    if letter.origin_topic:
+        properties["RETRY_TOPIC"] = letter.origin_topic
+    return {
+        "topic": detail.topic,
+        "queueId": detail.queue_id,
+        "queueOffset": detail.queue_offset,
+        "flag": detail.flag,
+        "bornTimestamp": detail.born_ms,
+        "storeTimestamp": detail.store_ms,
+        "properties": properties,
+        "body": b64encode(body).decode(),
+        "offsetMsgId": detail.offset_message_id,
+    }
 
 
-def _kept(properties: dict[str, str], keeps: frozenset[Part]) -> dict[str, str]:
+def _kept(properties: Mapping[str, str], keeps: frozenset[Part]) -> dict[str, str]:
     dropped = {Part.KEYS: KEYS, Part.TAG: TAGS, Part.ORDER_KEY: SHARDING_KEY}
     left_out = {name for part, name in dropped.items() if part not in keeps}
     if Part.PROPERTIES not in keeps:

@@ -25,6 +25,7 @@ from broker_core.worker.handlers import Run
 from broker_core.worker.questions.alerts import AlertPage, AlertQuery
 from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred, Snapshot, Subscriptions
 from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, RecordQuery
+from broker_core.worker.questions.letter_notes import LetterNotePage, NoteQuery
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 
@@ -46,9 +47,9 @@ EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
-HistoryQuery = RecordQuery | AlertQuery
-"""Alerts are judged where the history is kept, by the same samples."""
-HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | Done
+HistoryQuery = RecordQuery | AlertQuery | NoteQuery
+"""Alerts are judged where the history is kept, by the same samples; notes are a table of its database."""
+HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done
 
 
 class HistoryKeeper(Protocol):

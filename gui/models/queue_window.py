@@ -86,6 +86,13 @@ def own_queue(state: ClusterState | None, shown: int, broker_name: str) -> tuple
     return (brokers[number], queue_id) if number < len(brokers) else (broker_name, shown)
 
 
+def shown_queue(state: ClusterState | None, broker_name: str, queue_id: int) -> int:
+    """Number of a broker's queue in the window; the opposite of `own_queue`."""
+    brokers = state.catalog.brokers if state is not None else []
+    is_one_of_several = len(brokers) > 1 and broker_name in brokers
+    return brokers.index(broker_name) * QUEUES_OF_BROKER + queue_id if is_one_of_several else queue_id
+
+
 def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:
     """Smallest offset and end of a queue; None when not known."""
     if topic not in state.catalog.topics:

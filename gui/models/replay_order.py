@@ -38,8 +38,10 @@ class ReplayOrder:
         name_server: Of the cluster that they go to.
         production: Its name, typed as a confirmation; empty where it is no production cluster.
         speed, pace: Messages a second, or how many times faster than the originals came.
-        new_ids, born_now, without_delay, partial: As `orbit replay` calls them; ``partial``: also what was found of a search
-            that could not look everywhere.
+        new_ids, born_now, without_delay, partial, any_queue, one_by_one: As `orbit replay` calls them; ``partial``: also what
+            was found of a search that could not look everywhere.
+        failures_max: Failures that end it; 0: as many as the command has by itself.
+        journal: Folder of the journal; empty: one that the command makes.
     """
 
     place: Sequence[str] = ()
@@ -58,6 +60,10 @@ class ReplayOrder:
     born_now: bool = False
     without_delay: bool = False
     partial: bool = False
+    any_queue: bool = False
+    one_by_one: bool = False
+    failures_max: int = 0
+    journal: str = ""
 
     @property
     def fault(self) -> str:
@@ -77,11 +83,14 @@ class ReplayOrder:
         pace = {Speed.UNLIMITED: [], Speed.RATE: ["--rate", f"{self.pace:g}"], Speed.ORIGINAL: ["--speed", f"{self.pace:g}"]}
         flags = (
             (self.new_ids, "--new-ids"), (self.born_now, "--born-now"), (self.without_delay, "--without-delay"),
-            (self.partial, "--allow-partial"), (dry_run, "--dry-run"), (not dry_run, "--control"),
+            (self.partial, "--allow-partial"), (self.any_queue, "--any-queue"), (self.one_by_one, "--one-by-one"),
+            (dry_run, "--dry-run"), (not dry_run, "--control"),
         )  # fmt: skip
         now = ["--now", str(self.now_ms)] if self.now_ms and not self.file else []
         cluster = ["--to-connection" if self.saved else "--to-ns", self.name_server]
         words = ["replay", *where, *self.details, *goal[self.goal], *cluster, *pace[self.speed], *now]
+        words += ["--failures-max", str(self.failures_max)] if self.failures_max else []
+        words += ["--journal", self.journal] if self.journal else []
         words += [*confirmed(self.production), *(name for wanted, name in flags if wanted)]
         return words if self.file else [*words, "--", self.filter]
 

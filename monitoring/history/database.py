@@ -10,6 +10,8 @@
     journal   start, data                          samples that are in no row of ``points`` yet, for a crash
     events    id, at_ms, kind, subject, text       what happened
     subscriptions  id, at_ms, grp, data            what a group subscribes from then on (`monitoring.history.subscriptions`)
+    letter_notes  message_id, mark, text, topic, queue_id, queue_offset, at_ms, changed   (`monitoring.history.notes`)
+    group_notes   grp, text, changed               a person's words on a group of consumers
     meta      name, value
 
 A row of ``points`` begins with slot ``start`` (a number of slots of its tier since the epoch). With ``held`` 0 its data are
@@ -59,6 +61,12 @@ CREATE TABLE IF NOT EXISTS subscriptions (
     id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, grp TEXT NOT NULL, data TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS subscriptions_by_group ON subscriptions (grp, id);
+CREATE TABLE IF NOT EXISTS letter_notes (
+    message_id TEXT PRIMARY KEY, mark TEXT NOT NULL, text TEXT NOT NULL, topic TEXT NOT NULL, queue_id INTEGER NOT NULL,
+    queue_offset INTEGER NOT NULL, at_ms INTEGER NOT NULL, changed INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS letter_notes_by_change ON letter_notes (changed);
+CREATE TABLE IF NOT EXISTS group_notes (grp TEXT PRIMARY KEY, text TEXT NOT NULL, changed INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 

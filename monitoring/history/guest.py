@@ -1,4 +1,4 @@
-"""`HistoryGuest`: the history and the alerts of a folder that another process records, read and, for the alerts, changed."""
+"""`HistoryGuest`: the history of a folder that another process records; it is read here. Alerts and notes are changed, too."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from broker_core.api import StoreError
 from broker_core.worker.questions.alerts import AlertPage, AlertQuery
 from broker_core.worker.questions.figures import HistorySample, Occurred
 from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.letter_notes import LetterNotePage, NoteQuery
 from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.history.database import BUSY_SECONDS
+from monitoring.history.notes import answer_on_notes
 from monitoring.history.queries import HistoryQueries
 
 
@@ -39,8 +41,8 @@ class HistoryGuest:
         """Leave it to the other process."""
 
     def answer(
-        self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery
-    ) -> HistoryLines | EventPage | Ownership | AlertPage | Done:
+        self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
+    ) -> HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done:
         """As `monitoring.history.keeper.HistoryKeeper.answer`."""
         try:
             match query:
@@ -50,6 +52,8 @@ class HistoryGuest:
                     return self._queries.lines(query)
                 case ReadEvents():
                     return self._queries.events(query)
+                case _ if isinstance(query, NoteQuery):
+                    return answer_on_notes(self._path, query)
                 case _:
                     answer = self._alerts.answer(query)
                     self._write(self._alerts.events())

@@ -21,6 +21,7 @@ from broker_core.api import CodecError, OrbitError, StoreError, WorkerError
 from broker_core.worker.questions.alerts import AlertPage, AlertQuery
 from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred
 from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
+from broker_core.worker.questions.letter_notes import LetterNotePage, NoteQuery
 from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_store import FILE_NAME as ALERTS_NAME
@@ -29,6 +30,7 @@ from monitoring.history.database import FILE_NAME, be_patient, meta, open_databa
 from monitoring.history.growing_pause import GrowingPause
 from monitoring.history.guest import HistoryGuest
 from monitoring.history.judgement import Judgement
+from monitoring.history.notes import answer_on_notes
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
 from monitoring.history.run_words import OF_BROKER, OF_CONNECTION, RunWords
@@ -148,29 +150,35 @@ class HistoryKeeper:
         self._unsent, self._unsent_events = None, []
 
     def answer(
-        self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery
-    ) -> HistoryLines | EventPage | Ownership | AlertPage | Done:
+        self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
+    ) -> HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done:
         """Answer a question; may block for as long as a read of the disk takes.
 
         Raises:
             UsageError: The question makes no sense.
-            StoreError: The history cannot be read.
+            StoreError: The history cannot be read or written.
             WorkerError: It is not open, or not any more.
         """
         self._opened.wait(CLOSE_SECONDS)
-        if not isinstance(query, ReadHistory | ReadEvents | ReadOwnership):
+        if not isinstance(query, ReadHistory | ReadEvents | ReadOwnership | NoteQuery):
             return self._answer_alerts(query)
         queries = self._queries
         if queries is None:
             raise self._refusal or WorkerError("the history is not open yet, or not any more; try again in a moment")
         try:
-            if isinstance(query, ReadOwnership):
-                return queries.ownership(query)
-            return queries.lines(query) if isinstance(query, ReadHistory) else queries.events(query)
+            match query:
+                case ReadOwnership():
+                    return queries.ownership(query)
+                case ReadHistory():
+                    return queries.lines(query)
+                case ReadEvents():
+                    return queries.events(query)
+                case _:
+                    return answer_on_notes(self._path, query)
         except sqlite3.ProgrammingError as error:
             raise WorkerError("the history was closed meanwhile; try again in a moment") from error
         except (sqlite3.Error, ValueError) as error:
-            raise StoreError(f"the history {self._path} cannot be read: {error}", path=str(self._path)) from error
+            raise StoreError(f"the history {self._path} cannot be read or written: {error}", path=str(self._path)) from error
 
     def _answer_alerts(self, query: AlertQuery) -> AlertPage | Done:
         alerts = self._judgement.alerts

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 import pytest
@@ -20,10 +18,13 @@ from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.view import DeadLettersView
+from gui.words.broker_words import broker_text
 from gui.words.text import tr
-from monitoring.dead_letters import HANDLED, NEW, PARKED, RESENT
+from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, Note
+from monitoring.resend_receipt import UNANSWERED
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
+from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, fake_state
 from tests.support.languages import shown_in
 
@@ -68,7 +69,12 @@ def source():
 
 
 @pytest.fixture
-def view(show_page, source):
+def replays(source, tmp_path, monkeypatch):
+    return replays_of(source, tmp_path / "replays", monkeypatch)
+
+
+@pytest.fixture
+def view(show_page, source, replays):
     return show_page(DeadLettersView, source)
 
 
@@ -281,20 +287,6 @@ def test_where_all_that_is_left_is_in_doubt_nothing_is_sent_once_more(view, flow
     assert [reason for _id, reason in flow.verify.outcome.doubtful] == ["the connection to h:1 ended (closed by the peer)"]
 
 
-def test_a_cluster_that_tells_no_store_time_gives_the_resend_the_time_of_this_computer(view, flow, qtbot, source, tmp_path):
-    source.store_ms = -1
-    select(view, 3)
-    before_ms = time.time_ns() // 1_000_000
-    send_all(flow, qtbot, source, 1)
-    assert before_ms <= letter(view, 3).note.at_ms <= time.time_ns() // 1_000_000
-    path = tmp_path / "receipt.csv"
-    flow.write_receipt(path)
-    qtbot.waitUntil(path.exists)
-    (line,) = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))[1:]
-    sent_at = datetime.fromisoformat(line[4])
-    assert round(sent_at.timestamp() * 1_000) == letter(view, 3).note.at_ms
-
-
 def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):
     reason = "127.0.0.1:10911 did not answer within 3,000 ms"
     flow.verify.show_outcome(ResendOutcome(refused=(("id", reason),)))
@@ -303,6 +295,21 @@ def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):
         flow.verify.retranslate()
         assert "did not answer" not in flow.verify.failures.text
         assert tr(STEP_NAMES[CLOSE]) == "结案"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        UNANSWERED,
+        "it was stopped before the answer came",
+        "it has no body, and brokers refuse empty ones",
+        "h:9876 has no topic orders-repaired: create it first. Nothing was sent",
+    ],
+)
+def test_the_reasons_of_a_replay_are_in_the_language_of_the_window(chinese, flow, reason):
+    flow.verify.show_outcome(ResendOutcome(doubtful=(("id", reason),)))
+    assert reason not in flow.verify.failures.text
+    assert broker_text(f"1 sent again, 4 not: {reason}") == f"已重发 1 条，4 条未重发：{broker_text(reason)}"
 
 
 def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, source):
@@ -326,7 +333,7 @@ def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbo
     for offset in (3, 4):
         assert letter(view, offset).note.mark == RESENT
     resent = letter(view, 3)
-    view.notes.sent(resent.letter, "inventory-reserve", SendReceipt("new", 0, 0, TAKEN_MS))
+    view.notes.sent({resent.letter.offset_message_id: Note(RESENT, "", "inventory-reserve", 0, 0, TAKEN_MS)})
     assert letter(view, 3).proof == "consumed"
     flow.go_to(CLOSE)
     assert flow.close.handled_button.text() == "Mark 1 as handled"

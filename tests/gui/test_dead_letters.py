@@ -26,13 +26,15 @@ from broker_core.worker.questions.stored_messages import (
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
-from gui.views.dead_letters.notebook import GROUP_NOTES_MAX, NOTES_KEY, NoteBook
+from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
 from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice, Placeholder
-from monitoring.dead_letters import HANDLED, OPEN, RESENT, WaitingRetry
+from monitoring.dead_letters import WaitingRetry
+from monitoring.letter_notes import HANDLED, OPEN, RESENT, Note
+from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, FakePending, FakeSource, fake_detail, fake_page, fake_state
 
 pytestmark = [
@@ -97,7 +99,12 @@ def source() -> DeadSource:
 
 
 @pytest.fixture
-def view(show_page, source):
+def replays(source, tmp_path, monkeypatch):
+    return replays_of(source, tmp_path / "replays", monkeypatch)
+
+
+@pytest.fixture
+def view(show_page, source, replays):
     return show_page(DeadLettersView, source)
 
 
@@ -209,8 +216,6 @@ def test_a_note_is_kept_and_opens_what_was_new(view, source, show_page):
     write(view, "warehouse 7 is closed")
     assert letter(view, 3).note.mark == OPEN
     assert state_of(letter(view, 3)) == ("Open", State.WARNING)
-    stored = view.context.settings
-    assert "warehouse 7 is closed" in stored.value(NOTES_KEY)
     again = show_page(DeadLettersView, source)
     assert letter(again, 3).note.text == "warehouse 7 is closed"
 
@@ -232,15 +237,16 @@ def test_several_are_marked_at_once(view):
     assert [letter(view, offset).note.mark for offset in (3, 4, 5)] == [HANDLED, HANDLED, "new"]
 
 
-def test_what_two_tabs_note_is_kept(view):
+def test_what_two_tabs_note_is_kept_and_seen_after_a_refresh(view, source, show_page):
     first, second = (letter(view, offset).letter for offset in (3, 4))
-    other = NoteBook(view.context.settings, view)
+    other = show_page(DeadLettersView, source)
     view.notes.write([first], "poison")
-    other.write([second], "late")
-    view.notes.mark([letter(view, 5)], HANDLED)
-    kept = NoteBook(view.context.settings, view)
-    assert [kept.of(one).text for one in (first, second)] == ["poison", "late"]
-    assert kept.of(letter(view, 5).letter).mark == HANDLED
+    other.notes.write([second], "late")
+    other.notes.mark([letter(other, 3), letter(other, 5)], HANDLED)
+    view.notes.mark([letter(view, 6)], HANDLED)
+    view.refresh()
+    assert [letter(view, offset).note.text for offset in (3, 4)] == ["poison", "late"]
+    assert [letter(view, offset).note.mark for offset in (3, 5, 6)] == [HANDLED] * 3
 
 
 def test_one_note_is_written_on_all_that_are_selected(view):
@@ -256,7 +262,7 @@ def test_one_note_is_written_on_all_that_are_selected(view):
     assert view.side.note.placeholderText() == "A note, kept on this computer"
 
 
-def test_a_group_has_a_note_of_its_own(view, qtbot):
+def test_a_group_has_a_note_of_its_own(view, source):
     panel = view.group_panel
     assert panel.note.placeholderText() == "A note on all of stock-worker, kept on this computer"
     panel.note.setText("bank holiday until Monday")
@@ -269,21 +275,13 @@ def test_a_group_has_a_note_of_its_own(view, qtbot):
     panel.note.setText("other")
     panel.grid.select_key("stock-worker")
     assert panel.note.text() == "bank holiday until Monday"
-    kept = NoteBook(view.context.settings, view)
+    kept = NoteBook(source, view.context.settings, view)
+    kept.read([])
     assert [kept.of_group(group) for group in ("stock-worker", "payment-settle", "nobody")] == [
         "bank holiday until Monday", "other", "",
     ]  # fmt: skip
     kept.write_group("stock-worker", "")
     assert kept.of_group("stock-worker") == ""
-    view.context.settings.setValue("dead_letters/group_notes", '{"a": 7, "b": "x"')
-    assert kept.of_group("payment-settle") == ""
-
-
-def test_notes_on_groups_are_bounded(view):
-    book = NoteBook(view.context.settings, view)
-    for number in range(GROUP_NOTES_MAX + 3):
-        book.write_group(f"g{number}", "x")
-    assert [book.of_group(f"g{number}") for number in (0, 2, 3, GROUP_NOTES_MAX + 2)] == ["", "", "x", "x"]
 
 
 def test_several_are_selected_with_the_mouse(view, qtbot):
@@ -349,7 +347,7 @@ def test_dead_letters_are_sent_to_their_group_with_links(view, source, qtbot):
     assert "ORIGIN_MESSAGE_ID" not in first.properties
     ids = {letter(view, offset).letter.offset_message_id for offset in (3, 5)}
     assert {first.properties[ORIGIN_LINK], second.properties[ORIGIN_LINK]} == ids
-    assert {letter(view, offset).note.mark for offset in (3, 5)} == {RESENT}
+    qtbot.waitUntil(lambda: {letter(view, offset).note.mark for offset in (3, 5)} == {RESENT})
 
 
 def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, source, qtbot):
@@ -375,7 +373,7 @@ def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, sou
     dialog.cancel.click()
 
 
-def test_the_proof_follows_the_offset_of_the_group(view, source):
+def test_the_proof_follows_the_offset_of_the_group(view, source, qtbot):
     select(view, 3)
     source.answers[SendMessage] = lambda _message: SendReceipt("id", 0, 900_000, TAKEN_MS)
     dialog = view.ask_resend()
@@ -383,7 +381,7 @@ def test_the_proof_follows_the_offset_of_the_group(view, source):
     target.choose("topic")
     target.chosen.emit("topic")
     dialog.go.click()
-    assert letter(view, 3).proof == "waiting"
+    qtbot.waitUntil(lambda: letter(view, 3).proof == "waiting")
     assert "Not read yet" in view.side.proof_line.text()
     state = fake_state(TAKEN_MS + 200)
     view.state_changed(replace(state, position_offset=np.full_like(state.position_offset, 900_001)))
@@ -398,7 +396,7 @@ def test_what_the_group_failed_on_again_is_not_called_consumed(view, source):
     select(view, 3)
     resent = letter(view, 3).letter
     key = resent.properties["UNIQ_KEY"]
-    view.notes.sent(resent, resent.origin_topic, SendReceipt("new", 0, 0, TAKEN_MS))
+    view.notes.sent({resent.offset_message_id: Note(RESENT, "", resent.origin_topic, 0, 0, TAKEN_MS)})
     retry = WaitingRetry(1, "stock-worker", 2, TAKEN_MS + 1_000, "", "", key)
     view.reader.retries = [replace(retry, group="payment-settle")]
     view.reader.retries_changed.emit()

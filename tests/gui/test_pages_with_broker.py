@@ -359,7 +359,8 @@ def see_attempts_and_origins(scene):
     )
 
 
-def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(start, show_page, clients):
+def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(start, show_page, clients, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     # A retry takes the third level first: none comes back while the test looks at it.
     scene = start(messageDelayLevel="1s 5s 1h 2h")
     producer = scene.start(Producer(scene.name_server, "shop"))

@@ -39,6 +39,7 @@ from broker_core.worker.questions.history import (
     ReadHistory,
     ReadOwnership,
 )
+from broker_core.worker.questions.letter_notes import NoteQuery
 from broker_core.worker.questions.lifecycle import Done, Ready
 from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.searches import (
@@ -76,6 +77,7 @@ from broker_core.worker.questions.transactions import (
     ReadTransactionHistory,
     ResumeTransaction,
 )
+from monitoring.history.notes import carried_out
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.clock import ManualClock
@@ -84,6 +86,7 @@ from tests.support.fake_broker import fake_broker_answer
 from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, fake_forecast, fake_timers
 from tests.support.fake_figures import fake_measures, fake_members, fake_state
 from tests.support.fake_history import fake_history, fake_history_lines, fake_ownership
+from tests.support.fake_letter_notes import fake_letter_notes
 from tests.support.fake_messages import fake_body, fake_detail, fake_lifeline, fake_page
 from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_store
 from tests.support.fake_shop import PAYMENT_SHARES, READY, TAKEN_MS, TOPICS
@@ -158,7 +161,7 @@ class FakeSource:
     """See the module.
 
     Attributes:
-        asked: The questions that were asked, newest last, but for those about alerts.
+        asked: The questions that were asked, newest last, but for those about alerts and notes.
         answers: What each kind of question is answered with: a function of the question that returns the answer or an error.
     """
 
@@ -190,6 +193,14 @@ class FakeSource:
         """Questions and commands about alerts, newest last; the window asks all the time, so they are not in ``asked``."""
         self.hold_alerts = False
         self.fail_alerts_with: OrbitError | None = None
+        self.letter_notes = fake_letter_notes()
+        """Real tables of notes, in memory."""
+        weakref.finalize(self, self.letter_notes.close)
+        self.asked_notes: list[NoteQuery] = []
+        """Questions and commands about notes, newest last; they are not in ``asked``."""
+        self.hold_notes = False
+        self.held_notes: list[FakePending[Any]] = []
+        self.fail_notes_with: OrbitError | None = None
         if self.state is not None:
             self._judge(self.state)
             # What fires from the start was told by a window before.
@@ -243,6 +254,8 @@ class FakeSource:
     def ask(self, question: Question[T]) -> FakePending[T]:
         if isinstance(question, AlertQuery):
             return self._ask_alerts(question)
+        if isinstance(question, NoteQuery):
+            return self._ask_notes(question)
         self.asked.append(question)
         if isinstance(question, ContinueFollow):
             # Always held back, as nothing arrives by itself: a test gives it to `feed_follow`.
@@ -269,6 +282,15 @@ class FakeSource:
             return FakePending(self.alerts.answer(query), held=self.hold_alerts)
         except OrbitError as error:
             return FakePending(error=error)
+
+    def _ask_notes(self, query: NoteQuery) -> FakePending[Any]:
+        self.asked_notes.append(query)
+        if self.fail_notes_with is not None:
+            return FakePending(error=self.fail_notes_with)
+        answer: FakePending[Any] = FakePending(carried_out(self.letter_notes, query), held=self.hold_notes)
+        if self.hold_notes:
+            self.held_notes.append(answer)
+        return answer
 
     def asked_for(self, *kinds: type[Q]) -> list[Q]:
         """The questions of some kinds that were asked, newest last."""

@@ -112,6 +112,7 @@ async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_sa
         born_now=arguments.born_now,
         without_delay=arguments.without_delay,
         link=not arguments.no_link,
+        any_queue=arguments.any_queue,
     )
     survey = ReplaySurvey(target, Pace(arguments.rate, arguments.speed))
     if arguments.dry_run:
@@ -260,7 +261,9 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
         _say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
         goal = goal_of(journal.plan)
         async with goal.producer(PRODUCER_GROUP) as producer:
-            runner = ReplayRunner(journal, producer, outside, failures_max=arguments.failures_max)
+            runner = ReplayRunner(
+                journal, producer, outside, failures_max=arguments.failures_max, one_by_one=arguments.one_by_one
+            )
 
             def command(word: str) -> None:
                 if word == "pause":

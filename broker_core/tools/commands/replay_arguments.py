@@ -23,7 +23,7 @@ FAILURES_MAX = 10
 
 _KEPT_IN_JOURNAL = (
     "filter", "to", "to_group", "to_origin", "to_ns", "rate", "speed", "limit", "journal", "dry_run", "allow_partial",
-    "new_ids", "born_now", "without_delay", "no_link", "now",
+    "new_ids", "born_now", "without_delay", "no_link", "any_queue", "now",
 )  # fmt: skip
 
 _HELP = f"""\
@@ -72,6 +72,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--born-now", action="store_true", help="born when they are sent, not when the originals were")
     made.add_argument("--without-delay", action="store_true", help="deliver at once what was sent with a delay")
     made.add_argument("--no-link", action="store_true", help="leave out the property with the origin")
+    made.add_argument("--any-queue", action="store_true", help="spread them over the queues, not as the originals were")
+    one_help = "send each when the one before is answered; --failures-max then counts failures one after another"
+    made.add_argument("--one-by-one", action="store_true", help=one_help)
     failures_help = "stop after so many failures (default: %(default)s)"
     made.add_argument("--failures-max", type=int, default=FAILURES_MAX, metavar="N", help=failures_help)
     made.add_argument("--journal", type=Path, metavar="DIR", help="folder of journal and receipt; default: a new one")

@@ -34,6 +34,7 @@ class Target:
         born_now: Born when they are sent; else when the originals were.
         without_delay: To be delivered at once, also what waited for its time.
         link: Carry `broker_core.protocol.message.resent.ORIGIN_LINK`.
+        any_queue: They are spread over the queues of their topics; else each goes to that of its original.
     """
 
     topic: str = ""
@@ -43,6 +44,7 @@ class Target:
     born_now: bool = False
     without_delay: bool = False
     link: bool = True
+    any_queue: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.topic) + bool(self.group) + self.to_origin != 1:

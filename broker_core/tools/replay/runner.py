@@ -70,9 +70,12 @@ class ReplayRunner:
         sender: A started producer of the cluster that the messages go to.
         outside: Clocks and ids.
         failures_max: Failures after which it stops; the rest can go on later.
+        one_by_one: Send each message when the one before is answered, and count failures one after another only.
     """
 
-    def __init__(self, journal: Journal, sender: Sender, outside: Surroundings, *, failures_max: int) -> None:
+    def __init__(
+        self, journal: Journal, sender: Sender, outside: Surroundings, *, failures_max: int, one_by_one: bool = False
+    ) -> None:
         if failures_max < 1:
             raise UsageError(f"a replay stops after 1 failure or more, not {failures_max}")
         self.stopped_because = ""
@@ -82,8 +85,9 @@ class ReplayRunner:
         self._sender = sender
         self._outside = outside
         self._failures_max = failures_max
+        self._one_by_one = one_by_one
         self._failures = 0
-        """Messages that were refused or not answered in this run."""
+        """Messages that were refused or not answered: in this run, or since the last that was sent."""
         self._queues: dict[str, list[MessageQueue]] = {}
         self._opened: set[tuple[str, str]] = set()
         self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
@@ -134,7 +138,9 @@ class ReplayRunner:
                     break
                 count += 1
                 self._gather(number, item)
-                if len(self._gathered) + len(self._skipped) >= GATHERED_MESSAGES_MAX or self._is_heavy():
+                if self._one_by_one:
+                    await self._send_alone()
+                elif len(self._gathered) + len(self._skipped) >= GATHERED_MESSAGES_MAX or self._is_heavy():
                     await self._send_gathered()
             if not self.stopped_because:
                 await self._send_gathered()
@@ -145,6 +151,13 @@ class ReplayRunner:
             self._journal.sync()
         if self._fault is not None:
             raise self._fault
+
+    async def _send_alone(self) -> None:
+        """Send what is gathered when what is under way is answered: only then is it known whether to go on."""
+        if self._under_way:
+            await asyncio.wait(set(self._under_way))
+        if not self._is_stopping():
+            await self._send_gathered()
 
     async def _give_up_when_stopped(self) -> None:
         """Wait no longer than a moment for brokers once it is to end."""
@@ -183,6 +196,8 @@ class ReplayRunner:
         if isinstance(message, Skipped):
             self._skipped.append(Result(number, item, "skipped", {"reason": message.reason}))
             return
+        if target.any_queue:
+            message = message._replace(queue_id=number)
         if target.new_ids:
             message.properties[UNIQUE_KEY] = self._outside.new_id()
         ready = Ready(number, item, message, encode_properties(message.properties))
@@ -283,6 +298,8 @@ class ReplayRunner:
         return await self._sender.send_raw(raw, batch.queue, timeout_ms=SEND_TIMEOUT_MS)
 
     def _note_sent(self, batch: SendBatch, result: SendResult) -> None:
+        if self._one_by_one:
+            self._failures = 0
         ids = result.offset_message_id.split(",")
         now_ms = self._outside.now_ms()
         self._journal.note([

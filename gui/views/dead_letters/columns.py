@@ -11,18 +11,13 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, age_text, count_text, durati
 from monitoring.dead_letters import (
     CONSUMED,
     DIED_AGAIN,
-    HANDLED,
-    NEW,
-    OPEN,
-    PARKED,
-    RESENT,
     RETRYING,
     WAITING,
     DeadLetter,
     GroupFigures,
-    Note,
     WaitingRetry,
 )
+from monitoring.letter_notes import HANDLED, NEW, OPEN, PARKED, RESENT, Note
 
 MARKS = {
     NEW: ("New", State.CRITICAL),

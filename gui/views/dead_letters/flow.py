@@ -27,7 +27,8 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.step_bar import StepBar
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
-from monitoring.dead_letters import CONSUMED, HANDLED, RESENT, DeadLetter
+from monitoring.dead_letters import CONSUMED, DeadLetter
+from monitoring.letter_notes import HANDLED, RESENT
 from monitoring.resending import ResendOrder, ResendOutcome
 
 HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to", "queue", "offset", "outcome", "reason")
@@ -134,6 +135,12 @@ class LetterFlow(QObject):
                 side.show_rows(self._rows)
         self._show_steps()
 
+    def show_note_refusal(self, refusal: str) -> None:
+        """Know why no note can be kept; empty where it can."""
+        self.inspect.show_note_refusal(refusal)
+        if self._close.made is not None:
+            self._close.made.show_refusal(refusal)
+
     def show_chosen(self, rows: Sequence[LetterRow]) -> None:
         """Know which of them are selected."""
         self._chosen = list(rows)
@@ -175,7 +182,7 @@ class LetterFlow(QObject):
             return None
         context = self._context
         dialog = resend_dialog(
-            context.source, context.theme, letters, self._notes.sent, self._page, order=self.resend.order,
+            context, letters, self._notes.sent, self._page, order=self.resend.order,
             ended=self.verify.show_outcome,
         )  # fmt: skip
         dialog.finished.connect(dialog.deleteLater)
@@ -216,6 +223,7 @@ class LetterFlow(QObject):
 
     def _make_close(self) -> CloseSide:
         made = CloseSide(self._context.theme)
+        made.show_refusal(self._notes.refusal)
         made.show_rows(self._rows)
         made.marked.connect(self._notes.mark)
         return made

@@ -54,8 +54,8 @@ class GroupsPanel(Panel):
         self.note = QLineEdit()
         self.note.setMinimumWidth(NOTE_WIDTH)
         self.note.setProperty(TERM, "Note on the group")
-        self._noted = ""
-        """The group whose note is in the field."""
+        self._noted = self._shown_text = ""
+        """The group whose note is in the field, and that note."""
         self.add_action(self.note)
         self.content.addWidget(self.grid)
         self.setFixedHeight(HEIGHT)
@@ -85,17 +85,25 @@ class GroupsPanel(Panel):
         if group != self._noted:
             self._write_note()
             self._noted = group
-            self.note.setText(self._notes.of_group(group))
+            self._show_text()
         elif not self.note.hasFocus():
-            self.note.setText(self._notes.of_group(group))
-        self.note.setEnabled(bool(group))
+            self._show_text()
+        refusal = self._notes.refusal
+        self.note.setEnabled(bool(group) and not refusal)
         words = tr("A note on all of {group}, kept on this computer", group=group) if group else tr("No group is selected.")
-        self.note.setPlaceholderText(words)
+        self.note.setPlaceholderText(refusal or words)
+        self.note.setToolTip(refusal)
         self.note.setAccessibleName(words)
 
     def _write_note(self) -> None:
-        if self._noted:
-            self._notes.write_group(self._noted, self.note.text().strip())
+        text = self.note.text().strip()
+        if self._noted and text != self._shown_text:
+            self._shown_text = text
+            self._notes.write_group(self._noted, text)
+
+    def _show_text(self) -> None:
+        self._shown_text = self._notes.of_group(self._noted)
+        self.note.setText(self._shown_text)
 
     def show_groups(self, figures: list[GroupFigures]) -> None:
         """Show the groups of now that have any dead letters or retries."""

@@ -1,110 +1,185 @@
-"""`NoteBook`: what a person noted on dead letters and where they were sent again, kept in the settings of the window."""
+"""`NoteBook`: what people noted on dead letters and where they were sent again; the worker keeps it beside the history."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+from shiboken6 import isValid
 
-from broker_core.worker.questions.stored_messages import SendReceipt
+from broker_core.api import OrbitError
+from broker_core.worker.questions.letter_notes import (
+    LETTERS_ASKED_MAX,
+    AdoptNotes,
+    LetterNotePage,
+    MarkLetters,
+    NoteCommand,
+    NoteGroup,
+    NoteLetters,
+    NoteResends,
+    ReadLetterNotes,
+)
+from gui.operations.queries import LatestQuery
 from gui.views.dead_letters.columns import LetterRow
-from monitoring.dead_letters import NEW, OPEN, RESENT, DeadLetter, Note, Notes
+from gui.views.dead_letters.note_commands import NoteCommands
+from gui.views.dead_letters.settings_notes import SettingsNotes
+from gui.words.error_words import error_text
+from gui.words.text import tr
+from monitoring.dead_letters import DeadLetter
+from monitoring.letter_notes import Note
+from monitoring.sources.base import ClusterSource
 
-NOTES_KEY = "dead_letters/notes"
-GROUP_NOTES_KEY = "dead_letters/group_notes"
-GROUP_NOTES_MAX = 1_000
+BATCH_MS = 500
+"""How long resends are collected before one command notes them."""
 
 
 class NoteBook(QObject):
-    """Writes all notes at each change, with what others have noted meanwhile: the page may be open in two tabs.
+    """Shows notes as the worker has acknowledged them. A resend is shown at once, because it has happened.
 
     Args:
-        settings: Keep them.
+        source: Its worker keeps the notes.
+        settings: May hold notes of an earlier Orbit, which the worker takes over.
         parent: Qt's owner.
-        group: Of the settings, where they are kept: see `gui.connections.cluster.group_of_source`.
+        group: See `SettingsNotes`.
 
     Signals:
-        changed: A note is another.
+        changed: A note is another, or `refusal` is.
+        refused: A change was not kept; carries the error.
     """
 
     changed = Signal()
+    refused = Signal(object)
 
-    def __init__(self, settings: QSettings, parent: QObject, *, group: str = "") -> None:
+    def __init__(self, source: ClusterSource, settings: QSettings, parent: QObject, *, group: str = "") -> None:
         super().__init__(parent)
-        self._settings = settings
-        self._key = group + NOTES_KEY
-        self._text = str(settings.value(self._key, ""))
-        self._notes = Notes(self._text)
-        self._group_key = group + GROUP_NOTES_KEY
-        self._group_text = ""
+        self._source = source
+        self._commands = NoteCommands(source)
+        self._old = SettingsNotes(settings, group)
+        self._query: LatestQuery[LetterNotePage] = LatestQuery(self)
+        self._ids: list[str] = []
+        self._notes: dict[str, Note] = {}
         self._of_groups: dict[str, str] = {}
+        self._unsaved: dict[str, Note] = {}
+        """Resends that the worker has not acknowledged, by offset message id of the dead letter."""
+        self._unsent: set[str] = set()
+        """Those of them that no command carries."""
+        self._error: OrbitError | None = None
+        self._batch = QTimer(self, interval=BATCH_MS, singleShot=True)
+        self._batch.timeout.connect(self._send_resends)
+        parent.destroyed.connect(self._send_resends)
+
+    # ---- reading -------------------------------------------------------------------------------------------------------
+
+    @property
+    def refusal(self) -> str:
+        """Why notes cannot be kept; empty where they can."""
+        return "" if self._error is None else tr("Notes are not kept: {reason}", reason=error_text(self._error))
+
+    def read(self, letters: Sequence[DeadLetter]) -> None:
+        """Read the notes on dead letters, and those on all groups."""
+        self._ids = [letter.offset_message_id for letter in letters]
+        self.read_again()
+
+    def read_again(self) -> None:
+        """Read the same notes, which other windows may have changed."""
+        self._send_resends()
+        adoption = self._old.adoption()
+        if adoption is None:
+            self._read()
+        else:
+            self._commands.send(adoption, lambda _done: self._adopted(adoption), self._failed)
 
     def of(self, letter: DeadLetter) -> Note:
         """The note on a dead letter."""
-        return self._notes.of(letter.offset_message_id)
-
-    def mark(self, rows: Iterable[LetterRow], mark: str) -> None:
-        """Mark dead letters."""
-        self._take_in()
-        for one in rows:
-            self._notes.change(one.letter.offset_message_id, mark=mark)
-        self._keep()
-
-    def write(self, letters: Iterable[DeadLetter], text: str) -> None:
-        """Note the same on dead letters; those that were new are open then."""
-        self._take_in()
-        others = [letter for letter in letters if self.of(letter).text != text]
-        for letter in others:
-            note = self.of(letter)
-            self._notes.change(letter.offset_message_id, text=text, mark=OPEN if note.mark == NEW else note.mark)
-        if others:
-            self._keep()
+        note, sent = self._notes.get(letter.offset_message_id, Note()), self._unsaved.get(letter.offset_message_id)
+        return note if sent is None else replace(sent, text=note.text)
 
     def of_group(self, group: str) -> str:
         """The note on a whole group; empty for none."""
-        return self._group_notes().get(group, "")
+        return self._of_groups.get(group, "")
+
+    def _adopted(self, adoption: AdoptNotes) -> None:
+        self._old.remove(adoption)
+        self._read()
+
+    def _read(self) -> None:
+        if isValid(self):
+            self._query.ask(self._source.ask(ReadLetterNotes(self._ids)), self._show, self._failed)
+
+    def _show(self, page: LetterNotePage) -> None:
+        values = zip(page.mark, page.text, page.topic, page.queue_id, page.queue_offset, page.at_ms, strict=True)
+        self._notes = {key: Note(*note) for key, note in zip(page.message_id, values, strict=True)}
+        self._of_groups = dict(zip(page.group, page.group_text, strict=True))
+        self._error = None
+        self.changed.emit()
+
+    def _failed(self, error: OrbitError) -> None:
+        if isValid(self):
+            self._error = error
+            self.changed.emit()
+
+    # ---- changing ------------------------------------------------------------------------------------------------------
+
+    def mark(self, rows: Iterable[LetterRow], mark: str) -> None:
+        """Mark dead letters."""
+        ids = [one.letter.offset_message_id for one in rows]
+        if ids:
+            self._change(MarkLetters(ids, mark))
+
+    def write(self, letters: Iterable[DeadLetter], text: str) -> None:
+        """Note the same on dead letters; those that were new are open then."""
+        others = [letter.offset_message_id for letter in letters if self.of(letter).text != text]
+        if others:
+            self._change(NoteLetters(others, text))
 
     def write_group(self, group: str, text: str) -> None:
-        """Note something on a group, which stays whatever becomes of its dead letters; an empty text forgets it."""
-        notes = self._group_notes()
-        if not group or notes.get(group, "") == text:
+        """Note something on a group, which stays whatever becomes of its dead letters; an empty text removes the note."""
+        if group and self.of_group(group) != text:
+            self._change(NoteGroup(group, text))
+
+    def sent(self, notes: Mapping[str, Note]) -> None:
+        """Note that dead letters were sent again, and where to.
+
+        Args:
+            notes: By offset message id of the dead letter; without text.
+        """
+        for key, note in notes.items():
+            self._unsaved.pop(key, None)
+            self._unsaved[key] = note
+            self._unsent.add(key)
+        if len(self._unsaved) >= LETTERS_ASKED_MAX:
+            self._send_resends()
+        elif not self._batch.isActive():
+            self._batch.start()
+        self.changed.emit()
+
+    def _change(self, command: NoteCommand) -> None:
+        self._send_resends()
+        self._commands.send(command, lambda _done: self._read(), self._not_kept)
+
+    def _not_kept(self, error: OrbitError) -> None:
+        if isValid(self):
+            self.refused.emit(error)
+            self.changed.emit()
+
+    def _send_resends(self) -> None:
+        """Send what was collected; also when the page is closed."""
+        ids, self._unsent = [key for key in self._unsaved if key in self._unsent][-LETTERS_ASKED_MAX:], set()
+        if not ids:
             return
-        others = {name: words for name, words in notes.items() if name != group}
-        kept = list((others | {group: text} if text else others).items())[-GROUP_NOTES_MAX:]
-        self._settings.setValue(self._group_key, json.dumps(dict(kept), ensure_ascii=False))
-        self.changed.emit()
+        notes = [self._unsaved[key] for key in ids]
+        places = ([getattr(note, name) for note in notes] for name in ("topic", "queue_id", "queue_offset", "at_ms"))
+        self._commands.send(NoteResends(ids, *places), partial(self._saved, ids, notes), partial(self._unsaved_resends, ids))
 
-    def _group_notes(self) -> dict[str, str]:
-        """Read anew each time: other windows write them, too. Of what somebody edited, what makes sense."""
-        text = str(self._settings.value(self._group_key, ""))
-        if text != self._group_text:
-            try:
-                found = json.loads(text) if text else {}
-            except (ValueError, RecursionError):
-                found = {}
-            known = found.items() if isinstance(found, dict) else ()
-            self._group_text, self._of_groups = text, {name: words for name, words in known if isinstance(words, str)}
-        return self._of_groups
+    def _saved(self, ids: list[str], notes: list[Note], _done: object) -> None:
+        for key, note in zip(ids, notes, strict=True):
+            if self._unsaved.get(key) is note:
+                del self._unsaved[key]
+                self._notes[key] = replace(note, text=self._notes.get(key, Note()).text)
 
-    def sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
-        """Note that it was sent again, and where to."""
-        self._take_in()
-        # Brokers elsewhere do not tell when they stored it.
-        at_ms = receipt.store_ms if receipt.store_ms >= 0 else time.time_ns() // 1_000_000
-        self._notes.change(
-            letter.offset_message_id, mark=RESENT, topic=topic, queue_id=receipt.queue_id,
-            queue_offset=receipt.queue_offset, at_ms=at_ms,
-        )  # fmt: skip
-        self._keep()
-
-    def _take_in(self) -> None:
-        text = str(self._settings.value(self._key, ""))
-        if text != self._text:
-            self._text, self._notes = text, Notes(text)
-
-    def _keep(self) -> None:
-        self._text = self._notes.as_text()
-        self._settings.setValue(self._key, self._text)
-        self.changed.emit()
+    def _unsaved_resends(self, ids: list[str], error: OrbitError) -> None:
+        """Keep them, so that the next reading sends them again."""
+        self._unsent |= set(ids) & self._unsaved.keys()
+        self._failed(error)

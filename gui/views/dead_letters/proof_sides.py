@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
+from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import PROOFS, LetterRow, state_of
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import DataGrid
@@ -18,7 +19,8 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
-from monitoring.dead_letters import CONSUMED, DIED_AGAIN, HANDLED, PARKED, RETRYING, WAITING
+from monitoring.dead_letters import CONSUMED, DIED_AGAIN, RETRYING, WAITING
+from monitoring.letter_notes import HANDLED, PARKED
 from monitoring.resending import ResendOutcome
 
 REASONS_SHOWN = 3
@@ -120,6 +122,7 @@ class CloseSide(Panel):
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(" ")
         self._rows: list[LetterRow] = []
+        self._refusal = ""
         self.facts = KeyValueList()
         self.words = label(role="secondary", wrap=True)
         self.handled_button = IconButton(theme, "check-circle", " ", role="primary", on_click=self._mark_consumed)
@@ -133,6 +136,11 @@ class CloseSide(Panel):
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
         """Know all dead letters of the group."""
         self._rows = list(rows)
+        self._show()
+
+    def show_refusal(self, refusal: str) -> None:
+        """Know why no mark can be kept; empty where it can."""
+        self._refusal = refusal
         self._show()
 
     def retranslate(self) -> None:
@@ -158,9 +166,9 @@ class CloseSide(Panel):
         ])  # fmt: skip
         done = len(self.consumed)
         self.handled_button.setText(tr("Mark {count} as handled", count=count_text(done)))
-        self.handled_button.setEnabled(done > 0)
+        set_acting(self.handled_button, self._refusal, able=done > 0)
         self.parked_button.setText(tr("Park {count} that are left", count=count_text(len(left))))
-        self.parked_button.setEnabled(bool(left))
+        set_acting(self.parked_button, self._refusal, able=bool(left))
 
     def _mark_consumed(self) -> None:
         self.marked.emit(self.consumed, HANDLED)

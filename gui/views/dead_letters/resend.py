@@ -5,29 +5,40 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from pathlib import Path
+from secrets import token_hex
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from broker_core.api import OrbitError, Rejection, Wanted, rejection, resent_properties
+from broker_core.api import OrbitError, Rejection, Wanted, rejection, replays_folder, resent_properties
 from broker_core.worker.questions.administration import ListMembers, Members
+from gui.operations.message_job import MessageJob
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.dead_letters.edit_side import PART_NAMES
-from gui.views.dead_letters.paced import Done, PacedResend, Sent
+from gui.views.dead_letters.replayed import RESEND_MARK, Done, ReplayedResend, Sent
+from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
+from gui.widgets.production_bar import production_name
 from gui.widgets.progress_line import ProgressLine
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, ResendOrder, ResendOutcome, Target
-from monitoring.sources.base import ClusterSource
 
 AT_ONCE = ResendOrder()
+
+
+def new_folder() -> Path:
+    """A folder for the journal of a resend, which is not there yet."""
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    return replays_folder() / f"{stamp}{RESEND_MARK}{token_hex(4)}"
 
 
 def _untold(_outcome: ResendOutcome) -> None:
@@ -35,8 +46,7 @@ def _untold(_outcome: ResendOutcome) -> None:
 
 
 def resend_dialog(
-    source: ClusterSource,
-    theme: ThemeManager,
+    context: PageContext,
     letters: Sequence[DeadLetter],
     sent: Sent,
     parent: QWidget,
@@ -47,14 +57,14 @@ def resend_dialog(
     """Ask where to send dead letters again, and say what that does.
 
     Args:
-        source: Carries it out.
-        theme: Of the dialog.
+        context: Of the page.
         letters: At least one, all of one group.
-        sent: Told after each send, so that what was sent is noted also when a later one fails.
+        sent: Called with what was sent, so that it is noted also when a later one fails.
         parent: Of the dialog.
         order: What was chosen before.
-        ended: Told what became of all of them.
+        ended: Called with what became of all of them.
     """
+    source, theme = context.source, context.theme
     choices = [(Target.GROUP.value, tr("Only to {group}", group=letters[0].group)), (Target.TOPIC.value, tr("Original topic"))]
     if order.target is Target.OTHER:
         choices.append((Target.OTHER.value, order.topic))
@@ -64,9 +74,12 @@ def resend_dialog(
 
     so_far = ResendOutcome(left=tuple(letter.offset_message_id for letter in letters))
 
-    def start() -> PacedResend:
+    def start() -> ReplayedResend:
         asked, still = replace(order, target=Target(target.current)), _still_unsent(letters, so_far)
-        resend = PacedResend(source, still, asked, sent=sent, ended=keep, owner=dialog)
+        job = MessageJob(context.tasks, partial(_title, len(still)), dialog)
+        resend = ReplayedResend(
+            source, job, new_folder(), still, asked, production=production_name(parent), sent=sent, ended=keep, owner=dialog
+        )
         progress.follow(resend, len(still))
         return resend
 
@@ -106,7 +119,7 @@ def resend_dialog(
 
 
 def _plan(
-    letters: Sequence[DeadLetter], order: ResendOrder, start: Callable[[], PacedResend], without_origin: int, refusal: str
+    letters: Sequence[DeadLetter], order: ResendOrder, start: Callable[[], ReplayedResend], without_origin: int, refusal: str
 ) -> ActionPlan:
     title = _title(len(letters))
     return ActionPlan(
@@ -138,7 +151,7 @@ class ResendProgress(QWidget):
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
-        self._resend: PacedResend | None = None
+        self._resend: ReplayedResend | None = None
         self._count = 0
         self.line = ProgressLine(theme)
         self.words = label(role="secondary")
@@ -149,7 +162,7 @@ class ResendProgress(QWidget):
         lines.addLayout(row(self.words, 1, self.stop_button))
         self.hide()
 
-    def follow(self, resend: PacedResend, count: int) -> None:
+    def follow(self, resend: ReplayedResend, count: int) -> None:
         """Show how far it is."""
         self._resend, self._count = resend, count
         resend.progressed.connect(self._show)

@@ -16,7 +16,7 @@ from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
-from monitoring.dead_letters import HANDLED, OPEN, PARKED
+from monitoring.letter_notes import HANDLED, OPEN, PARKED
 
 SIDE_WIDTH = 392
 
@@ -46,7 +46,8 @@ class LetterSide(Panel):
         super().__init__(" ", parent=parent)
         self._refusal = refusal
         self._times = times
-        self._shown_id = ""
+        self._shown_id = self._shown_text = ""
+        self._note_refusal = ""
         self.facts = KeyValueList(mono=True)
         self.body = CodeView(theme, "json")
         self.note = QLineEdit()
@@ -56,12 +57,17 @@ class LetterSide(Panel):
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self.resend_wanted.emit)
         self.proof_line = label(role="caption", wrap=True)
         self._build()
-        self.note.editingFinished.connect(lambda: self.noted.emit(self.note.text().strip()))
+        self.note.editingFinished.connect(self._entered)
+
+    def show_note_refusal(self, refusal: str) -> None:
+        """Know why no note can be kept; empty where it can."""
+        self._note_refusal = refusal
 
     def show_letter(self, one: LetterRow | None, selected: int) -> None:
         """Show a letter, None: none; ``selected`` are the letters that marks and the resend are for."""
         self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
-        self.note.setEnabled(one is not None)
+        self.note.setEnabled(one is not None and not self._note_refusal)
+        self.note.setToolTip(self._note_refusal)
         self.facts.set_pairs([] if one is None else self._pairs(one))
         self.body.setPlainText("" if one is None else one.letter.body)
         self._show_note(one)
@@ -72,17 +78,27 @@ class LetterSide(Panel):
         is_entered = letter_id == self._shown_id and self.note.hasFocus()
         self._shown_id = letter_id
         text = one.note.text if one is not None else ""
-        if not is_entered and self.note.text().strip() != text:
-            self.note.setText(text)
+        if not is_entered:
+            self._shown_text = text
+            if self.note.text().strip() != text:
+                self.note.setText(text)
+
+    def _entered(self) -> None:
+        # The field reports whenever it is left: a text that nobody changed is not the note of the others that are selected.
+        text = self.note.text().strip()
+        if text != self._shown_text:
+            self._shown_text = text
+            self.noted.emit(text)
 
     def show_selected(self, count: int) -> None:
         """Know how many letters are selected."""
         for button in self.marks.values():
-            button.setEnabled(count > 0)
+            set_acting(button, self._note_refusal, able=count > 0)
         set_acting(self.resend_button, self._refusal(), able=count > 0)
         self.resend_button.setText(tr("Resend {count}…", count=count_text(max(count, 1))))
         many = tr("A note on all {count} selected, kept on this computer", count=count_text(count))
-        self.note.setPlaceholderText(many if count > 1 else tr("A note, kept on this computer"))
+        words = many if count > 1 else tr("A note, kept on this computer")
+        self.note.setPlaceholderText(self._note_refusal or words)
 
     def show_proof(self, one: LetterRow | None, now_ms: int) -> None:
         """Say what became of the letter, if it was sent again."""

@@ -33,6 +33,7 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
+from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import group_figures, group_positions, proof, top_origins
 from monitoring.sources.base import SourceStatus
@@ -55,7 +56,7 @@ class DeadLettersView(PageView):
         self._words: list[str] = []
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
-        self.notes = NoteBook(context.settings, self, group=group_of_source(context.source))
+        self.notes = NoteBook(context.source, context.settings, self, group=group_of_source(context.source))
         self.reader = DeadLetterReader(context.source, context.decoders, self)
         self.origins = OriginReader(context.source, self)
         self.group_panel = GroupsPanel(theme, self.reader, self.origins, notes=self.notes, now_ms=self._now)
@@ -105,6 +106,8 @@ class DeadLettersView(PageView):
         if figures and state.taken_ms - self._retries_read_ms >= RETRIES_AGAIN_MS:
             self._retries_read_ms = state.taken_ms
             self.reader.read_retries(state)
+            if self.notes.refusal:
+                self.notes.read_again()
         self._show_groups()
         self.group_grid.select_first()
         self._read_group()
@@ -127,6 +130,8 @@ class DeadLettersView(PageView):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.reader.masks.refresh()
+        if self._state is not None:
+            self.notes.read_again()
 
     def take_keyboard(self) -> None:
         self.letter_grid.take_keyboard()
@@ -165,14 +170,17 @@ class DeadLettersView(PageView):
 
     def _note_changed(self, text: str) -> None:
         one = self.letter_grid.selected_row
-        # The field tells whenever it is left: what nobody changed is not the note of the others that are selected.
-        if one is not None and text != one.note.text:
+        if one is not None:
             self.notes.write([other.letter for other in self.letter_grid.selected_rows] or [one.letter], text)
 
     def _notes_changed(self) -> None:
+        self.flow.show_note_refusal(self.notes.refusal)
         self._show_groups()
         self._show_letters()
         self._show_side()
+
+    def _note_refused(self, error: OrbitError) -> None:
+        self.context.notify(lambda: tr("The note was not kept: {reason}", reason=error_text(error)), state=State.CRITICAL)
 
     def _search_all(self) -> None:
         """All dead letters of the group, not only the newest: there they are also exported, and sent again at a pace."""
@@ -232,6 +240,7 @@ class DeadLettersView(PageView):
         self.letter_grid.activated.connect(self._open_life)
         self.origins.changed.connect(self._show_groups)
         self.notes.changed.connect(self._notes_changed)
+        self.notes.refused.connect(self._note_refused)
         self.side.noted.connect(self._note_changed)
         self.side.marked.connect(self.mark)
         self.flow.step_chosen.connect(self._show_step)
@@ -263,10 +272,12 @@ class DeadLettersView(PageView):
             self.reader.read_letters(figures.group)
         else:
             self.reader.no_letters(figures.group)
+            self.notes.read([])
             self._letter_read.answered()
 
     def _letters_read(self) -> None:
         self._letter_read.answered()
+        self.notes.read(self.reader.letters)
         self._show_letters()
         self.letter_grid.select_first()
         self._show_side()

@@ -1,31 +1,24 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from broker_core.api import ORIGIN_LINK
 from broker_core.worker.questions.delays import DelayedMessages
-from monitoring import dead_letters
 from monitoring.dead_letters import (
-    HANDLED,
-    OPEN,
-    RESENT,
     RUNGS_MAX,
-    Notes,
     Rung,
     dead_letter,
     group_figures,
     group_positions,
     may_have_any,
     proof,
-    resend_of,
     retry_ladder,
     top_origins,
     waiting_retries,
 )
+from monitoring.letter_notes import RESENT, Note
 from monitoring.payload.listed import NO_MASK, nothing_masked
 from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
 
@@ -92,13 +85,6 @@ def test_a_dead_letter_and_its_origin():
     ]
 
 
-def test_a_resend_keeps_what_is_the_producers_and_links_back():
-    kept = {"KEYS": "k", "TAGS": "t", "UNIQ_KEY": "u", "region": "eu", ORIGIN_LINK: DETAIL.offset_message_id}
-    to_topic, to_group = resend_of(DETAIL, to_group=False), resend_of(DETAIL, to_group=True)
-    assert (to_topic.topic, to_topic.properties, to_topic.flag, to_topic.body) == ("orders", kept, 7, DETAIL.body)
-    assert (to_group.topic, to_group.properties) == ("%RETRY%stock-worker", {**kept, "RETRY_TOPIC": "orders"})
-
-
 @pytest.mark.parametrize(("level", "attempt"), [(1, 1), (3, 1), (4, 2), (18, 16)])
 def test_a_delay_level_tells_the_attempt(level, attempt):
     page = DelayedMessages(
@@ -108,31 +94,10 @@ def test_a_delay_level_tells_the_attempt(level, attempt):
     assert (found.group, found.attempt, found.due_ms, found.keys, found.tag) == ("g", attempt, 6, "k", "t")
 
 
-def test_notes_are_kept_as_text():
-    notes = Notes()
-    notes.change("A", text="warehouse 七", mark=OPEN)
-    notes.change("A", mark=HANDLED)
-    again = Notes(notes.as_text())
-    assert (again.of("A").text, again.of("A").mark, again.of("B").mark) == ("warehouse 七", HANDLED, "new")
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"A": 1}', '{"A": {"colour": "red"}}'])
-def test_what_is_no_notes_is_none(text):
-    assert json.loads(Notes(text).as_text()) == {}
-
-
-def test_the_oldest_notes_go(monkeypatch):
-    monkeypatch.setattr(dead_letters, "NOTES_MAX", 3)
-    notes = Notes()
-    for name in "ABCAD":
-        notes.change(name, mark=OPEN)
-    assert list(json.loads(notes.as_text())) == ["C", "A", "D"]
-
-
 def test_proof():
     letter = dead_letter(DETAIL, NO_MASK)
-    note = Notes().change("x", mark=RESENT, topic="orders", queue_id=2, queue_offset=40, at_ms=TAKEN_MS)
-    assert proof(Notes().of("x"), letter, [letter], {}) == ""
+    note = Note(RESENT, "", "orders", 2, 40, TAKEN_MS)
+    assert proof(Note(), letter, [letter], {}) == ""
     assert proof(note, letter, [letter], {}) == "unknown"
     assert proof(note, letter, [letter], {("orders", 2): 40}) == "waiting"
     assert proof(note, letter, [letter], {("orders", 2): 41}) == "consumed"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from broker_core.api import ORIGIN_LINK
+from broker_core.tools.replay.item import item_of_row
+from broker_core.tools.replay.rewrite import Outgoing, Target, outgoing
 from broker_core.worker.questions.stored_messages import MessageDetail
 from monitoring.dead_letters import dead_letter
 from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.payload.rules import DecoderRule, MaskRules
-from monitoring.resending import Part, Patch, ResendOrder, Target, edit_counts, resent_message
+from monitoring.resending import Part, Patch, ResendOrder, edit_counts, resent_row
 from tests.support.fake_source import fake_detail
 
 PROPERTIES = {
@@ -24,26 +27,47 @@ def detail_of(body: bytes) -> MessageDetail:
     return replace(fake_detail(256), topic="%DLQ%stock", body=body, properties=dict(PROPERTIES))
 
 
-def sent(body=b'{"sku": "SKU-1OO27"}', mask=NO_MASK, **asked):
+TO_GROUP = Target(group="stock", born_now=True, without_delay=True, any_queue=True)
+TO_ORIGIN = replace(TO_GROUP, group="", to_origin=True)
+TO_OTHER = replace(TO_GROUP, group="", topic="orders-repaired")
+
+
+def sent(body=b'{"sku": "SKU-1OO27"}', mask=NO_MASK, target=TO_GROUP, **asked) -> Outgoing:
+    """What a replay sends for a dead letter."""
     detail = detail_of(body)
-    return resent_message(detail, dead_letter(detail, mask), ResendOrder(**asked))
+    row = json.loads(json.dumps(resent_row(detail, dead_letter(detail, mask), ResendOrder(**asked))))
+    message = outgoing(item_of_row(row, "the row", 0), target)
+    assert isinstance(message, Outgoing)
+    return message
 
 
 @pytest.mark.parametrize(
-    ("asked", "topic"),
-    [
-        ({}, "%RETRY%stock"),
-        ({"target": Target.TOPIC}, "orders"),
-        ({"target": Target.OTHER, "topic": "orders-repaired"}, "orders-repaired"),
-    ],
+    ("target", "topic"), [(TO_GROUP, "%RETRY%stock"), (TO_ORIGIN, "orders"), (TO_OTHER, "orders-repaired")]
 )
-def test_the_target_decides_on_the_topic(asked, topic):
-    assert sent(**asked).topic == topic
+def test_the_target_decides_on_the_topic(target, topic):
+    assert sent(target=target).topic == topic
 
 
 def test_the_group_alone_learns_the_first_topic():
     assert sent().properties["RETRY_TOPIC"] == "orders"
-    assert "RETRY_TOPIC" not in sent(target=Target.TOPIC).properties
+    assert "RETRY_TOPIC" not in sent(target=TO_ORIGIN).properties
+
+
+def test_a_resend_keeps_what_is_the_producers_and_links_back():
+    kept = {"KEYS": "k-1", "TAGS": "RESERVE", "__SHARDINGKEY": "shop-7", "UNIQ_KEY": "u", "region": "hz",
+            ORIGIN_LINK: fake_detail(256).offset_message_id}  # fmt: skip
+    to_topic = sent(b"\x00\xff", target=TO_ORIGIN)
+    assert (to_topic.properties, to_topic.body, to_topic.flag) == (kept, b"\x00\xff", fake_detail(256).flag)
+    assert (to_topic.born_timestamp_ms, to_topic.sys_flag) == (None, 0)
+    assert sent().properties == {**kept, "RETRY_TOPIC": "orders"}
+
+
+def test_a_letter_that_names_its_topic_as_newer_brokers_do_goes_there_whatever_is_kept():
+    properties = {"DLQ_ORIGIN_TOPIC": "orders", "DLQ_ORIGIN_MESSAGE_ID": "first", "DELAY": "3"}
+    detail = replace(detail_of(b"x"), properties=properties)
+    row = resent_row(detail, dead_letter(detail, NO_MASK), ResendOrder(keeps=frozenset()))
+    message = outgoing(item_of_row(row, "the row", 0), TO_ORIGIN)
+    assert (message.topic, message.properties) == ("orders", {ORIGIN_LINK: detail.offset_message_id})
 
 
 def test_the_change_is_made_in_the_stored_body():

@@ -14,6 +14,7 @@ from broker_core.worker.history import UNOPENED_MAX, FigureFeed, LateHistory
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.figures import Catalog, HistorySample, Occurred, Snapshot, Subscriptions
 from broker_core.worker.questions.history import EventPage, HistoryLines, ReadEvents, ReadHistory
+from broker_core.worker.questions.letter_notes import NoteLetters, ReadLetterNotes
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
@@ -106,6 +107,7 @@ def test_the_worker_keeps_its_history_over_a_kill(tmp_path: Path):
     with WorkerDriver(tmp_path / "store") as worker:
         worker.wait_ready()
         worker.ask(CreateTopic("orders", 1, 1))
+        worker.ask(NoteLetters(["A"], "warehouse 7 is closed"))
         # What is older than the journal's five seconds is on the disk.
         deadline = time.monotonic() + DEADLINE_S
         while len(max_offsets(worker)) < 7:
@@ -119,6 +121,7 @@ def test_the_worker_keeps_its_history_over_a_kill(tmp_path: Path):
         events = worker.ask(ReadEvents(0, begin_ms + 3_600_000))
         assert isinstance(events, EventPage)
         assert events.kind.count("broker_started") == 2
+        assert worker.ask(ReadLetterNotes(["A"])).text == ["warehouse 7 is closed"]
         assert events.kind[-1] == "broker_started"
         assert ("topic_created", "orders") in zip(events.kind, events.subject, strict=True)
         assert "ended unexpectedly" in events.text[events.kind.index("broker_started")]

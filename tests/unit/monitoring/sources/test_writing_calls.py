@@ -30,9 +30,9 @@ LOOKING = {
 }  # fmt: skip
 LOCAL = {
     "ReadAlerts", "PutAlertRules", "RemoveAlertRule", "MuteAlert", "SetAlertWebhook", "TryAlertWebhook", "AdoptAlerts",
-    "MarkAlertsTold",
+    "MarkAlertsTold", "ReadLetterNotes", "MarkLetters", "NoteLetters", "NoteResends", "NoteGroup", "AdoptNotes",
 }  # fmt: skip
-"""Alert rules are Orbit's own: who only looks needs them as much."""
+"""Alert rules and notes are Orbit's own: who only looks needs them as much."""
 OF_NOTES = {"NoteEvent"}
 """Refused on a connection that only looks; it changes nothing in a cluster, so production is not asked about."""
 WITH_CODES = {"AskBroker"}
@@ -41,7 +41,6 @@ WRITING = set(QUESTIONS) - LOOKING - LOCAL - WITH_CODES
 ASKS_BY_DIALOG = {"ActionPlan", "ActionDialog", "ProductionField"}
 BEHIND_DIALOGS = {
     "views/messages/burst.py": "views/messages/composing.py",
-    "views/dead_letters/paced.py": "views/dead_letters/resend.py",
     "operations/topic_import.py": "views/topics/import_dialog.py",
     "operations/requests.py": "operations/offset_reset.py",
     "operations/offset_reset.py": "views/consumers/reset_dialog.py",
@@ -156,7 +155,9 @@ def test_production_is_asked_about_before_every_question_that_writes():
     names = {module: {one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
              for module, tree in _modules()}  # fmt: skip
     asked = {module: {kind for what in _asked(tree) for kind in _kinds(tree, what)} for module, tree in _modules()}
-    callers = {module for module, kinds in asked.items() if kinds - LOOKING - LOCAL - OF_NOTES - {"AlertCommand"}}
+    callers = {
+        module for module, kinds in asked.items() if kinds - LOOKING - LOCAL - OF_NOTES - {"AlertCommand", "NoteCommand"}
+    }
     assert len(callers) >= 15, "callers are found by what they ask"
     unasked = {module for module in callers if not names[module] & ASKS_BY_DIALOG}
     assert unasked - set(BEHIND_DIALOGS) - READERS == set()

@@ -93,7 +93,7 @@ def world() -> World:
 def run(tmp_path, world):
     """Start a replay, or go on with it; returns the runner after its end."""
 
-    def run_it(*items: ReplayItem, target: Target | None = None, pace: Pace | None = None, failures_max: int = 10, use=None):
+    def run_it(*items: ReplayItem, target: Target | None = None, pace: Pace | None = None, use=None, **how):
         folder = tmp_path / "replay"
         if items:
             spool = Spool(folder)
@@ -105,7 +105,7 @@ def run(tmp_path, world):
 
         async def go() -> ReplayRunner:
             with Journal(folder) as journal:
-                runner = ReplayRunner(journal, world, world.outside(), failures_max=failures_max)
+                runner = ReplayRunner(journal, world, world.outside(), **{"failures_max": 10, **how})
                 if use is not None:
                     use(runner)
                 await runner.run()
@@ -349,3 +349,50 @@ def test_a_fault_of_our_own_is_raised(run, world):
 def test_bounds(run):
     with pytest.raises(UsageError, match="after 1 failure or more"):
         run(item(0), failures_max=0)
+
+
+# ---- one by one --------------------------------------------------------------------------------------------------------
+
+
+def test_one_by_one_each_is_sent_when_the_one_before_is_answered(run, world):
+    run(*[item(number) for number in range(20)], one_by_one=True)
+    assert world.under_way_max == 1
+    assert not any(request.is_batch for request in world.requests)
+    assert world.bodies() == [b"%d" % number for number in range(20)]
+
+
+def test_one_by_one_failures_count_only_one_after_another(run, world):
+    refused = {b"1", b"3", b"5", b"6", b"7"}
+    world.fault = lambda message: RemoteError("full", code=1) if message.body in refused else None
+    runner = run(*[item(number) for number in range(10)], one_by_one=True, failures_max=2)
+    assert (runner.stopped_because, world.bodies()) == ("2 messages failed, the last because full", [b"0", b"2", b"4"])
+    assert len(world.requests) == 7, "nothing is sent after the failure that ends it"
+    assert run.left == 7
+
+
+def test_one_by_one_only_the_one_on_its_way_is_in_doubt_after_a_kill(run, world, tmp_path):
+    def kill(message: RawMessage) -> Exception | None:
+        if message.body == b"3":
+            raise KeyboardInterrupt
+        return None
+
+    world.fault = kill
+    with pytest.raises(KeyboardInterrupt):
+        run(*[item(number) for number in range(10)], one_by_one=True)
+    with Journal(tmp_path / "replay") as journal:
+        assert [journal.is_in_doubt(number) for number in range(10)] == [True] * 4 + [False] * 6
+        assert [number for number, _order_ms, _item in journal.open_items()] == list(range(3, 10))
+
+
+def test_one_by_one_a_stop_holds_nothing_back_in_doubt(run, world):
+    def use(runner: ReplayRunner) -> None:
+        world.fault = lambda message: runner.stop("it was stopped") if message.body == b"2" else None
+
+    run(*[item(number) for number in range(10)], one_by_one=True, use=use)
+    assert world.bodies() == [b"0", b"1", b"2"]
+    assert run.progress == "3 sent"
+
+
+def test_messages_are_spread_over_the_queues_where_any_will_do(run, world):
+    run(*[item(number, queue_id=0) for number in range(6)], target=Target(topic="t", any_queue=True), one_by_one=True)
+    assert [queue_id for _at, queue_id, _body in world.sent] == [0, 1, 0, 1, 0, 1]

@@ -12,6 +12,7 @@ from broker_core.worker.questions.alerts import MuteAlert, ReadAlerts
 from broker_core.worker.questions.delays import ListTimers
 from broker_core.worker.questions.figures import Catalog, Snapshot
 from broker_core.worker.questions.history import ReadEvents
+from broker_core.worker.questions.letter_notes import NoteLetters, ReadLetterNotes
 from broker_core.worker.questions.lifecycle import Shutdown, Stage
 from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
 from monitoring.alert_rules import rules_from_json
@@ -74,6 +75,8 @@ def test_a_second_one_on_the_same_folder_reads_what_the_first_records(tmp_path, 
             assert "Another Orbit process records" in second.wait_ready().notice
             assert second.ask(ReadEvents(0, 1 << 62, kinds=["recording_began"])).total == 1
             second.ask(MuteAlert("lag", -1))
+            second.ask(NoteLetters(["A"], "of the second"))
+            assert first.ask(ReadLetterNotes(["A"])).text == ["of the second"]
             rules = {rule.rule_id: rule for rule in rules_from_json(first.ask(ReadAlerts()).rules)}
             assert rules["lag"].muted_until_ms == -1
 

@@ -13,6 +13,14 @@ from broker_core.worker.questions.administration import AskBroker, CreateTopic, 
 from broker_core.worker.questions.alerts import AlertPage, ReadAlerts
 from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
 from broker_core.worker.questions.history import ReadOwnership
+from broker_core.worker.questions.letter_notes import (
+    AdoptNotes,
+    MarkLetters,
+    NoteGroup,
+    NoteLetters,
+    NoteResends,
+    ReadLetterNotes,
+)
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import QUESTIONS, Question, question, read_only_refusal
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage
@@ -79,6 +87,12 @@ def test_looking_and_stopping_are_no_acts():
         MeasureTopics(["T"]),
         ReadOwnership("g", 0, 1),
         Shutdown(),
+        ReadLetterNotes([]),
+        MarkLetters([], "open"),
+        NoteLetters([], ""),
+        NoteResends([], [], [], [], []),
+        NoteGroup("g", ""),
+        AdoptNotes("", ""),
         AskBroker(RequestCode.GET_BROKER_CONFIG),
     ]
     assert not any(query.acts for query in looking)

@@ -1,0 +1,46 @@
+"""What people note on dead letters: the note of one, and the notes in the settings of earlier windows. Pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
+_NUMBER_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a person noted on a dead letter, and where it was sent again.
+
+    Attributes:
+        mark: ``new``, ``open``, ``parked``, ``handled`` or ``resent``.
+        text: Their words.
+        topic, queue_id, queue_offset, at_ms: Place and time of the new message, if it was sent again.
+    """
+
+    mark: str = NEW
+    text: str = ""
+    topic: str = ""
+    queue_id: int = -1
+    queue_offset: int = -1
+    at_ms: int = -1
+
+
+def notes_from_json(text: str) -> dict[str, Note]:
+    """Notes by offset message id, as earlier windows wrote them into their settings.
+
+    Args:
+        text: JSON: offset message id → fields of `Note`. A text of another form holds no notes.
+    """
+    try:
+        notes = {str(key): Note(**values) for key, values in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {key: note for key, note in notes.items() if _is_sound(note)}
+
+
+def _is_sound(note: Note) -> bool:
+    """Whether a database takes the values, because anybody may have edited the settings."""
+    texts, numbers = (note.mark, note.text, note.topic), (note.queue_id, note.queue_offset, note.at_ms)
+    return all(type(one) is str for one in texts) and all(type(one) is int and abs(one) <= _NUMBER_MAX for one in numbers)

@@ -1,0 +1,112 @@
+"""What the receipt of a replay says of dead letters that it sends again. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from monitoring.resending import ResendOutcome
+
+UNANSWERED = "the resend ended before the answer came"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A dead letter that a broker stored again, and where.
+
+    Attributes:
+        message_id: Offset message id of the dead letter.
+        broker, queue_id: Its queue, as the broker numbers it.
+        at_ms: When, ms since the epoch.
+    """
+
+    message_id: str
+    topic: str
+    broker: str
+    queue_id: int
+    queue_offset: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of dead letters so far.
+
+    Attributes:
+        outcome: Those that are not handed on yet count as left, and those without an answer as in doubt.
+        copies: In the order of their answers.
+        failures: How many failures the last answers were, one after another.
+        last_reason: Of the last of them; empty: none failed.
+    """
+
+    outcome: ResendOutcome
+    copies: tuple[Copy, ...] = ()
+    failures: int = 0
+    last_reason: str = ""
+
+
+def replay_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Offset message ids of the rows of a file in the order in which a replay numbers and sends them.
+
+    Those of one queue keep their order in the file, also where the clock of their broker went back.
+    """
+    last_ms: dict[tuple[str, int], int] = {}
+    order_ms = []
+    for row in rows:
+        queue = (row["topic"], row["queueId"])
+        last_ms[queue] = max(row["storeTimestamp"], last_ms.get(queue, row["storeTimestamp"]))
+        order_ms.append(last_ms[queue])
+    return [rows[number]["offsetMsgId"] for number in sorted(range(len(rows)), key=order_ms.__getitem__)]
+
+
+def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> Receipt:
+    """Read the receipt of one run.
+
+    Args:
+        lines: Of the file; a last one that is not whole is left out.
+        message_ids: What was to be sent, by `replay_order`.
+    """
+    handed, held, results = 0, set[int](), dict[int, Mapping[str, Any]]()
+    for line in lines:
+        values = _values(line)
+        handed = max(handed, values.get("handed", 0))
+        held.update(values.get("held", ()))
+        if "number" in values:
+            results[values["number"]] = values
+    waiting = set(range(handed)) - held - results.keys()
+    sent = {number: _copy(message_ids[number], one) for number, one in results.items() if one["status"] == "sent"}
+    unknown = {number: str(one["reason"]) for number, one in results.items() if one["status"] == "unknown"}
+    refused = {number: str(one["reason"]) for number, one in results.items() if number not in sent and number not in unknown}
+    doubtful = {**unknown, **dict.fromkeys(sorted(waiting), UNANSWERED)}
+    known = sent.keys() | doubtful.keys() | refused.keys()
+    outcome = ResendOutcome(
+        tuple(message_ids[number] for number in sent),
+        tuple((message_ids[number], reason) for number, reason in refused.items()),
+        tuple((message_ids[number], reason) for number, reason in doubtful.items()),
+        tuple(one for number, one in enumerate(message_ids) if number not in known),
+    )
+    failures = _last_failures([one["status"] for one in results.values()])
+    reason = next((str(one["reason"]) for one in reversed(results.values()) if one["status"] != "sent"), "")
+    return Receipt(outcome, tuple(sent.values()), failures, reason)
+
+
+def _values(line: str) -> Mapping[str, Any]:
+    if not line.endswith("\n"):
+        return {}
+    values: Mapping[str, Any] = json.loads(line)
+    return values
+
+
+def _copy(message_id: str, line: Mapping[str, Any]) -> Copy:
+    return Copy(message_id, line["topic"], line["broker"], line["queueId"], line["queueOffset"], line["sentAt"])
+
+
+def _last_failures(statuses: Sequence[str]) -> int:
+    count = 0
+    for status in reversed(statuses):
+        if status not in ("failed", "unknown"):
+            break
+        count += 1
+    return count
