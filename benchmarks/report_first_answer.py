@@ -41,7 +41,7 @@ def batches(store: Path) -> Iterator[pa.RecordBatch]:
     from spark_reports.datasource.options import Selection
     from spark_reports.datasource.plan import plan_read
     from spark_reports.datasource.schema import columns
-    from spark_reports.datasource.source import read_ranges
+    from spark_reports.datasource.store_records import read_ranges
 
     schema = to_arrow_schema(columns(*NAMES), timezone="UTC")
     for task in plan_read([store], cores=os.cpu_count()).tasks:

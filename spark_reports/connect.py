@@ -133,6 +133,10 @@ class ConnectSession:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+Session = ReportSession | ConnectSession
+"""Where the queries of a report run."""
+
+
 def _is_there(name: str) -> bool:
     if name in sys.modules:
         return True

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
+    from spark_reports.connect import Session
+    from spark_reports.datasource.cluster_plan import Plan
     from spark_reports.progress import ReportProgress
-    from spark_reports.run import Plan, Session
 
     ReadWhile = Callable[[InputPartition, Callable[[], bool]], Iterator[pa.RecordBatch]]
     """Gives the batches of a partition; asks at times whether they are still wanted."""

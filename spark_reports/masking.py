@@ -12,7 +12,7 @@ What is not hidden: names of topics, groups, hosts and properties, places, times
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from spark_reports.reports.wording import number, say
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_reports.reports.common import QueryResults
 
 ORIGINS = ("topic", "real_topic", "retry_topic")
 """Columns with the topics of a row: where it lies, and where it came from."""
@@ -76,13 +75,20 @@ class ReportMask:
 
     # ---- what was found ------------------------------------------------------------------------------------------------
 
-    def found(self, found: QueryResults, report: ModuleType) -> QueryResults:
-        """The rows that a report makes its result of, as they may be shown."""
-        if not self:
-            return found
-        self._topics = found.parameters.topics
-        masked = {} if hasattr(report, "MASKS_MESSAGES") else {name: self._table(rows) for name, rows in found.tables.items()}
-        return replace(found, tables={**found.tables, **masked}, shown=self.text)
+    def tables(
+        self, tables: Mapping[str, pa.Table], parameters: ReportParameters, report: ModuleType
+    ) -> Mapping[str, pa.Table]:
+        """The rows that a report makes its result of, as they may be shown.
+
+        Args:
+            tables: Name of the query → its rows.
+            parameters: What the report covers.
+            report: Its module; one that masks messages itself (``MASKS_MESSAGES``) keeps its rows.
+        """
+        self._topics = parameters.topics
+        if hasattr(report, "MASKS_MESSAGES"):
+            return tables
+        return {name: self._table(rows) for name, rows in tables.items()}
 
     def text(self, text: str) -> str:
         """What a person has typed about messages, of whichever topic."""

@@ -19,8 +19,8 @@ from spark_reports.progress import ReportProgress
 
 if TYPE_CHECKING:
     from spark_reports.clusters import ReportCluster
+    from spark_reports.connect import Session
     from spark_reports.masking import ReportMask
-    from spark_reports.run import Session
     from spark_reports.session import SparkOptions
 
 PREPARATION = catalog.ReportSpec(

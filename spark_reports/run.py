@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
-from spark_reports.connect import ConnectSession, open_session
-from spark_reports.datasource.cluster_plan import ClusterPlan
+from spark_reports.connect import Session, open_session
+from spark_reports.datasource.cluster_plan import ClusterPlan, Plan
 from spark_reports.datasource.log_files import require_store
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.java import is_local
@@ -32,7 +32,7 @@ from spark_reports.progress import ReportProgress
 from spark_reports.query_runner import AT_ONCE, collect
 from spark_reports.report_input import ReportInput
 from spark_reports.samples.database import history_of, require_history
-from spark_reports.session import ReportSession, SparkOptions
+from spark_reports.session import SparkOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from spark_reports.reports.common import QueryResults
     from spark_reports.reports.result import ReportResult
 
-Session = ReportSession | ConnectSession
-Plan = ReadPlan | ClusterPlan
 WATCH_INTERVAL_S = 0.3
 OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
 """What writes a result."""
@@ -318,7 +316,7 @@ def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgre
     from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as in gather
 
     found = QueryResults(tables, reading.parameters)
-    progress.show(report.first(found if reading.mask is None else reading.mask.found(found, report)))
+    progress.show(report.first(found.masked(reading.mask, report)))
 
 
 def _write(
@@ -365,7 +363,7 @@ def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportPa
         from spark_reports.masking import NOTHING_MASKED, ORIGINALS  # noqa: PLC0415  the rules' modules, for who asks
 
         return replace(result, notes=(*result.notes, NOTHING_MASKED)), run.parameters, ORIGINALS
-    result = gathered.report.result(mask.found(found, gathered.report))
+    result = gathered.report.result(found.masked(mask, gathered.report))
     shown = mask.parameters(run.parameters)
     return replace(result, notes=(*result.notes, mask.note())), shown, mask.facts(run.parameters)
 

@@ -30,10 +30,9 @@ from broker_core.cluster.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.cluster_access import reached
-from spark_reports.connect import open_session
+from spark_reports.connect import Session, open_session
 from spark_reports.process_memory import family_bytes
 from spark_reports.report_command import carry_out, spark_options, spec_of
-from spark_reports.run import Session
 from spark_reports.warm_up import reports_to_warm, warm_report, warm_workers
 
 KEEP_ALIVE_S = 40.0

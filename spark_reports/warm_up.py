@@ -14,12 +14,13 @@ from pathlib import Path
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import ClassCache
+from spark_reports.connect import Session
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.driver_rows import DriverRows
 from spark_reports.java import find_java
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.report_input import ReportInput
-from spark_reports.run import OUTPUT_MODULES, Session, gather, own_session
+from spark_reports.run import OUTPUT_MODULES, gather, own_session
 from spark_reports.session import ReportSession, SparkOptions
 
 _FROM_MS, _TO_MS = 1_700_000_000_000, 1_700_000_060_000

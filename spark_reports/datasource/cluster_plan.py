@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 
 from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
+from spark_reports.datasource.plan import ReadPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,7 @@ class ClusterPlan:
         unknown = tuple(Unknown(**one) for one in data["unknown"])
         limits = ReadLimits(**data["limits"])
         return cls(data["name_servers"], data["place"], tasks, limits, unknown, tuple(data["brokers"]))
+
+
+Plan = ReadPlan | ClusterPlan
+"""What a report reads: byte ranges of stores, or slices of queues."""

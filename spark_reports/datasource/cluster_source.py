@@ -23,28 +23,20 @@ not, a read that cannot be whole fails, but for messages that the brokers cleane
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from broker_core.cluster.reader import EXPIRED, Left, SliceReader
-from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
-from broker_core.engine.store.layout import answer_records
-from broker_core.errors import NetworkError, ReportError, UsageError
+from broker_core.errors import NetworkError, UsageError
 from spark_reports.datasource.cluster_options import cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import plan_cluster
-from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.options import Selection, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.cluster_records import ClusterPartition, partitions_of, read_partition, read_partition_sums
+from spark_reports.datasource.cluster_stream import ClusterStreamReader
+from spark_reports.datasource.options import selection_of, sums_by_of, with_filters
 from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
-from spark_reports.datasource.skipped import SkippedRows
-from spark_reports.datasource.source import batches_of, select_records, sums_batches, task_sums
 from spark_reports.pyspark_internals import arrow_schema
-
-NOT_GIVEN = "an offset for which the broker gives no message"
-UNREADABLE = "in an answer that does not consist of records"
 
 
 class RocketMQClusterDataSource(DataSource):
@@ -65,20 +57,7 @@ class RocketMQClusterDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """Reader that follows the queues, for the columns of ``schema``."""
-        from spark_reports.datasource.cluster_stream import ClusterStreamReader  # noqa: PLC0415  it stands on this module
-
         return ClusterStreamReader(dict(self.options), schema)
-
-
-@dataclass(frozen=True)
-class ClusterPartition(InputPartition):
-    """What one task reads: slices of one broker, within its share of that broker's limits; or what nobody can read."""
-
-    name_servers: str
-    place: str
-    slices: tuple[QueueSlice, ...]
-    limits: ReadLimits
-    unknown: tuple[Unknown, ...] = ()
 
 
 class ClusterReader(DataSourceReader):
@@ -130,107 +109,3 @@ class ClusterReader(DataSourceReader):
             yield from read_partition(partition, self._selection, schema)
         else:
             yield from read_partition_sums(partition, self._selection, self._sums_by, schema)
-
-
-def partitions_of(plan: ClusterPlan, *, at_once: bool = True) -> list[ClusterPartition]:
-    """What the tasks of a plan read; ``at_once``: several of them may run at the same time, and share the limits."""
-    limits = [plan.limits_of(task) if at_once else plan.limits for task in plan.tasks]
-    made = [
-        ClusterPartition(plan.name_servers, plan.place, task, share) for task, share in zip(plan.tasks, limits, strict=True)
-    ]
-    if plan.unknown:
-        made.append(ClusterPartition(plan.name_servers, plan.place, (), plan.limits, plan.unknown))
-    return made
-
-
-def read_partition(
-    partition: ClusterPartition, selection: Selection, schema: pa.Schema, *, strict: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of the wanted records of a partition, then the accounting rows if ``schema`` asks for them.
-
-    Args:
-        partition: What to read.
-        selection: What of it is wanted.
-        schema: Columns.
-        strict: What can be read another time is an error; else it is only where no accounting row can say so.
-
-    Raises:
-        OrbitError: Something could not be read.
-    """
-    skipped = SkippedRows()
-    wanted = _wanted(partition, selection, skipped, strict=strict or SKIPPED_REASON not in schema.names)
-    yield from batches_of(wanted, skipped, schema)
-
-
-def read_partition_sums(
-    partition: ClusterPartition, selection: Selection, keys: Sequence[str], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """One Arrow batch with the sums of the wanted records of a partition, then the accounting rows; raises as above."""
-    skipped = SkippedRows()
-    wanted = _wanted(partition, selection, skipped, strict=SKIPPED_REASON not in schema.names)
-    sums = task_sums(keys, schema, Selection(), skipped)
-    for records in wanted:
-        sums.add(records)
-    yield from sums_batches(sums, skipped, schema)
-
-
-def _wanted(
-    partition: ClusterPartition, selection: Selection, skipped: SkippedRows, *, strict: bool
-) -> Iterator[RecordColumns]:
-    for one in partition.unknown:
-        skipped.add_unread(one.broker or None, one.reason, 1)
-    if not partition.slices:
-        return
-    tally = _Tally(skipped, strict=strict)
-    with SliceReader(partition.name_servers, partition.place, limits=partition.limits) as reader:
-        for turn in reader.turns(partition.slices):
-            for left in turn.left:
-                tally.leave(left)
-            heads = answer_records(turn.records)
-            records = RecordColumns(turn.records, heads, turn.part.broker)
-            inside = (heads.queue_offset >= turn.part.first) & (heads.queue_offset < turn.part.end)
-            if not inside.all():
-                records = records.choose(inside)
-            tally.came(turn.part, len(records), broken=heads.end < len(turn.records))
-            wanted = select_records(records, selection, skipped)
-            if len(wanted):
-                yield wanted
-    tally.close(partition.slices)
-
-
-class _Tally:
-    """Offsets of slices against the messages that came, so that nothing is missing without a reason."""
-
-    def __init__(self, skipped: SkippedRows, *, strict: bool) -> None:
-        self._skipped = skipped
-        self._strict = strict
-        self._known: dict[QueueSlice, int] = {}
-        self._broken: set[QueueSlice] = set()
-
-    def came(self, part: QueueSlice, messages: int, *, broken: bool) -> None:
-        """Count messages; ``broken``: there was more in the answer, and it is nothing that can be read."""
-        self._known[part] = self._known.get(part, 0) + messages
-        if broken:
-            self._broken.add(part)
-
-    def leave(self, left: Left) -> None:
-        """Count messages that did not come.
-
-        Raises:
-            ReportError: It is strict, and they may come another time.
-        """
-        if self._strict and left.reason != EXPIRED:
-            raise ReportError(f"{left.messages:,} messages of {left.part.name} are missing: {left.reason}") from left.fault
-        self._known[left.part] = self._known.get(left.part, 0) + left.messages
-        self._skipped.add_unread(left.part.broker, left.reason, left.messages)
-
-    def close(self, parts: Sequence[QueueSlice]) -> None:
-        """Count what neither came nor has a reason of its own."""
-        for part in parts:
-            missing = part.messages - self._known.get(part, 0)
-            if missing <= 0:
-                continue
-            if part in self._broken and self._strict:
-                raise ReportError(f"{missing:,} messages of {part.name} are missing: {UNREADABLE}")
-            reason = UNREADABLE if part in self._broken else NOT_GIVEN
-            self._skipped.add_unread(part.broker, reason, missing)

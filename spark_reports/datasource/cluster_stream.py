@@ -28,7 +28,7 @@ from broker_core.errors import NetworkError, ReportError, UsageError
 from spark_reports.datasource.cluster_options import amount_of, cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import tasks_of, wanted_of
-from spark_reports.datasource.cluster_source import ClusterPartition, partitions_of, read_partition
+from spark_reports.datasource.cluster_records import ClusterPartition, partitions_of, read_partition
 from spark_reports.datasource.options import check_columns, is_from_newest, selection_of
 from spark_reports.pyspark_internals import arrow_schema
 

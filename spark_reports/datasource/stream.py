@@ -23,7 +23,7 @@ from broker_core.errors import UsageError
 from spark_reports.datasource.log_files import directories_of, first_offset
 from spark_reports.datasource.options import check_columns, is_from_newest, roots_of, selection_of
 from spark_reports.datasource.plan import FileRange, ranges_from
-from spark_reports.datasource.source import StorePartition, read_ranges
+from spark_reports.datasource.store_records import StorePartition, read_ranges
 from spark_reports.pyspark_internals import arrow_schema
 
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import FileRange, ReadPlan
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
-from spark_reports.datasource.source import read_ranges
+from spark_reports.datasource.store_records import read_ranges
 from spark_reports.parquet.folder import LastRecord, PreparedDamage, PreparedPart
 from spark_reports.pyspark_internals import arrow_schema
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
+from spark_reports.masking import ReportMask
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput, TopicsOf
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable, Skip
@@ -74,6 +76,12 @@ class QueryResults:
     tables: Mapping[str, pa.Table]
     parameters: ReportParameters
     shown: Callable[[str], str] = str
+
+    def masked(self, mask: ReportMask | None, report: ModuleType) -> QueryResults:
+        """What may be shown of it."""
+        if not mask:
+            return self
+        return replace(self, tables=mask.tables(self.tables, self.parameters, report), shown=mask.text)
 
     def __getitem__(self, name: str) -> pa.Table:
         return self.tables[name]

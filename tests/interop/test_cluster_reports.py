@@ -19,7 +19,8 @@ from spark_reports.datasource.cluster_source import ClusterReader
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import ALL_COLUMNS
-from spark_reports.datasource.source import OUTSIDE_RANGE, read_ranges
+from spark_reports.datasource.skipped import OUTSIDE_RANGE
+from spark_reports.datasource.store_records import read_ranges
 from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers

@@ -49,7 +49,7 @@ def run(
             report,
             ReportProgress(spec, json_lines=True, out=told),
         )
-    result = report.result(found if mask is None else mask.found(found, report))
+    result = report.result(found.masked(mask, report))
     check_first(report, [json.loads(line) for line in told.getvalue().splitlines()], result)
     return result
 

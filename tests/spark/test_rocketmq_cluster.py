@@ -9,7 +9,8 @@ from broker_core.cluster.slices import ReadLimits
 from spark_reports import catalog
 from spark_reports.clusters import ReportCluster, plan_report
 from spark_reports.datasource.cluster_options import ClusterOptions
-from spark_reports.datasource.cluster_source import NOT_GIVEN, RocketMQClusterDataSource
+from spark_reports.datasource.cluster_records import NOT_GIVEN
+from spark_reports.datasource.cluster_source import RocketMQClusterDataSource
 from spark_reports.datasource.schema import CLUSTER_FORMAT, columns
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.report_input import ReportInput

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-ROOTS = ("broker_core", "gui", "main", "monitoring")
+ROOTS = ("broker_core", "gui", "main", "monitoring", "spark_reports")
 ROOT = Path(__file__).resolve().parents[2]
 
 

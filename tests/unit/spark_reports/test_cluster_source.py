@@ -8,13 +8,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from broker_core.cluster.slices import QueueSlice, ReadLimits
 from broker_core.errors import NetworkError, ReportError, UsageError
 from spark_reports.datasource.cluster_plan import ClusterPlan
-from spark_reports.datasource.cluster_source import NOT_GIVEN, ClusterReader, partitions_of, read_partition, read_partition_sums
+from spark_reports.datasource.cluster_records import NOT_GIVEN, partitions_of, read_partition, read_partition_sums
+from spark_reports.datasource.cluster_source import ClusterReader
 from spark_reports.datasource.cluster_stream import ClusterStreamReader
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import ALL_COLUMNS, MESSAGES, SKIPPED_COLUMNS, columns, sums
 from spark_reports.datasource.skipped import OUTSIDE_RANGE
-from spark_reports.datasource.source import read_ranges, read_sums
+from spark_reports.datasource.store_records import read_ranges, read_sums
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
 from tests.support.client_thread import ClientThread
@@ -129,16 +130,16 @@ def test_a_topic_that_is_gone_is_in_the_accounting_or_an_error(broker):
 
 
 def test_offsets_without_a_message_are_counted(broker, monkeypatch):
-    from spark_reports.datasource import cluster_source
+    from spark_reports.datasource import cluster_records
 
-    class Holed(cluster_source.SliceReader):
+    class Holed(cluster_records.SliceReader):
         def turns(self, parts):
             for turn in super().turns(parts):
                 size = int.from_bytes(turn.records[:4], "big")
                 yield cluster_source_turn(turn.part, turn.records[size:], turn.left)
 
     cluster_source_turn = type(next(iter(_turns(broker))))
-    monkeypatch.setattr(cluster_source, "SliceReader", Holed)
+    monkeypatch.setattr(cluster_records, "SliceReader", Holed)
     rows = read(broker, topics='["orders"]')
     assert [(row["skipped_reason"], row["skipped_rows"]) for row in rows if row["skipped_reason"]] == [(NOT_GIVEN, QUEUES)]
     assert len(rows) == QUEUES * MESSAGES_A_QUEUE - QUEUES + 1

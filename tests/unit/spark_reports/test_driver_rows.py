@@ -17,7 +17,8 @@ from spark_reports import driver_rows
 from spark_reports.cancel import Interrupt
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SUMS_BY, columns, sums
-from spark_reports.datasource.source import OUTSIDE_RANGE, StoreSourceReader
+from spark_reports.datasource.skipped import OUTSIDE_RANGE
+from spark_reports.datasource.source import StoreSourceReader
 from spark_reports.driver_rows import DriverRows
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput

@@ -6,10 +6,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
 from spark_reports.datasource import columns as columns_module
-from spark_reports.datasource import source
+from spark_reports.datasource import skipped as reasons
+from spark_reports.datasource import store_records
+from spark_reports.datasource.options import Selection, selection_of
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import ALL_COLUMNS, SKIPPED_COLUMNS, columns
-from spark_reports.datasource.source import Selection, StoreSourceReader, read_ranges, selection_of
+from spark_reports.datasource.source import StoreSourceReader
+from spark_reports.datasource.store_records import read_ranges
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
@@ -64,7 +67,7 @@ def test_what_is_left_out_adds_up(tmp_path):
     messages = [row for row in rows if row["skipped_reason"] is None]
     skipped = {row["skipped_reason"]: row["skipped_rows"] for row in rows if row["skipped_reason"]}
     assert [row["topic"] for row in messages] == ["topic-1"] * 34
-    assert skipped == {source.OUTSIDE_RANGE: 200, source.OTHER_TOPIC: 66}
+    assert skipped == {reasons.OUTSIDE_RANGE: 200, reasons.OTHER_TOPIC: 66}
 
 
 def test_damage_in_a_full_file_is_counted_and_the_rest_read(tmp_path):
@@ -92,7 +95,7 @@ def test_records_behind_a_filler_are_not_read(tmp_path):
 @pytest.mark.parametrize("scan_bytes", [64, 300, 5_000])
 @pytest.mark.parametrize("split_bytes", [200, 3_000, 1 << 20])
 def test_results_do_not_depend_on_the_partitioning(tmp_path, monkeypatch, scan_bytes, split_bytes):
-    monkeypatch.setattr(source, "SCAN_BYTES", scan_bytes)
+    monkeypatch.setattr(store_records, "SCAN_BYTES", scan_bytes)
     writer = StoreWriter(tmp_path, file_bytes=8192)
     offsets = [writer.append("orders", b"x" * (index * 7 % 400), {"TAGS": f"t{index % 5}"}) for index in range(150)]
     writer.flush()
@@ -123,7 +126,7 @@ def test_a_file_that_the_broker_removed_meanwhile_is_counted(tmp_path):
     schema = to_arrow_schema(columns("physical_offset", *SKIPPED_COLUMNS), timezone="UTC")
     rows = [row for task in plan.tasks for batch in read_ranges(task, Selection(), schema) for row in batch.to_pylist()]
     skipped = [(row["skipped_reason"], row["skipped_bytes"]) for row in rows if row["skipped_reason"]]
-    assert skipped == [(source.FILE_REMOVED, 4096)]
+    assert skipped == [(reasons.FILE_REMOVED, 4096)]
 
 
 def test_columns_that_nobody_asked_for_are_not_made(tmp_path, monkeypatch):

@@ -6,10 +6,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
 from spark_reports import datasource
-from spark_reports.datasource import source
+from spark_reports.datasource import store_records
+from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
-from spark_reports.datasource.source import Selection, StoreSourceReader, read_ranges, read_sums
+from spark_reports.datasource.source import StoreSourceReader
+from spark_reports.datasource.store_records import read_ranges, read_sums
 from spark_reports.datasource.stream import StoreStreamReader
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
@@ -76,7 +78,7 @@ def test_sums_of_the_reader_are_those_of_its_records(name, tmp_path):
 
 
 def test_what_is_left_out_is_not_summed(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "SCAN_BYTES", 2_000)  # several batches a task
+    monkeypatch.setattr(store_records, "SCAN_BYTES", 2_000)  # several batches a task
     writer = StoreWriter(tmp_path, file_bytes=4096)
     for index in range(300):
         writer.append(f"topic-{index % 3}", b"x" * (index % 40), store_ms=-3 * MINUTE_MS + index * 1_000)
@@ -102,7 +104,7 @@ def test_groups_come_out_the_same_however_few_places_and_rows_are_kept(tmp_path,
     # By name, because an import here compiles code in each process that collects tests.
     monkeypatch.setattr("spark_reports.datasource.task_sums.GROUPS_MAX", 2)
     monkeypatch.setattr("spark_reports.datasource.task_sums._PARTS_ROWS_MAX", 1)
-    monkeypatch.setattr(source, "SCAN_BYTES", 4_000)
+    monkeypatch.setattr(store_records, "SCAN_BYTES", 4_000)
     same(added_up([tmp_path], keys, Selection()), expected)
 
 
