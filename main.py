@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
     from broker_core.tools.commands.search import RowMask
     from broker_core.worker.history import HistoryKeeper
-    from gui.processes.worker_options import WorkerOptions
+    from gui.processes.worker_options import WorkerArguments
 
 DESCRIPTION = """\
 Orbit is a desktop console for RocketMQ with a broker inside. Without a command it opens the window and starts its broker;
@@ -195,8 +195,10 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 def _gallery(arguments: argparse.Namespace) -> int:
     from gui.gallery.pictures import main as gallery
+    from gui.gallery.readme import FOLDER
 
-    return gallery(arguments.out, arguments.theme, arguments.lang, name_servers=arguments.ns)
+    out = arguments.out or FOLDER
+    return gallery(out, arguments.theme, arguments.lang, name_servers=arguments.ns, readme=arguments.readme)
 
 
 # ---- commands with a command line of their own ---------------------------------------------------------------------------
@@ -270,10 +272,10 @@ def _run_module(command: _Command, argv: Sequence[str], _arguments: argparse.Nam
 # ---- what the arguments mean -------------------------------------------------------------------------------------------
 
 
-def _worker_options(arguments: argparse.Namespace) -> WorkerOptions:
-    from gui.processes.worker_options import WorkerOptions
+def _worker_options(arguments: argparse.Namespace) -> WorkerArguments:
+    from gui.processes.worker_options import WorkerArguments
 
-    return WorkerOptions(
+    return WorkerArguments(
         store=_store(arguments) if arguments.open_store is None else arguments.open_store.absolute(),
         name_server_port=arguments.ns_port,
         broker_port=arguments.port,
@@ -400,7 +402,9 @@ def _add_gallery(commands: _Commands[_CommandParser]) -> None:
         "after errors: light-en/overview.png, light-en/empty-overview.png, …"
     )
     parser = commands.add_parser("gallery", help="save a picture of every page", description=text)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the pictures")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="DIR", help="folder of the pictures")
+    where.add_argument("--readme", action="store_true", help="take the pictures of README.md instead, to docs/pictures")
     parser.add_argument("--theme", choices=("light", "dark"), default="", help="colours; default both")
     parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default both")
     parser.add_argument("--ns", default="", metavar="HOST:PORT", help="show a cluster that runs already, and nothing else")

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.tools.search.cluster import PULL_MESSAGES, ClusterSearch
+from broker_core.cluster.puller import PULL_MESSAGES
+from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.transport.event_loop import new_event_loop
 from tests.support.broker_process import running_broker

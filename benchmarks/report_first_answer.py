@@ -4,7 +4,6 @@
 
 The answer is messages and bytes by queue and minute. Ways, each in a process of its own, from its start to the answer:
 
-    in-process   Orbit without Spark: what a report does with a log that is not large
     spark        Orbit's reader in a Spark session
     duckdb       the log taken apart record by record in Python and written as Parquet (what a script does that has no reader),
                  then DuckDB; without DuckDB the conversion alone is measured
@@ -32,7 +31,7 @@ from benchmarks.spark_report import ROOT, write_store
 
 NAMES = ("topic", "queue_id", "store_time", "body_bytes")
 ROWS_IN_BATCH = 100_000
-WAYS = ("in-process", "spark", "duckdb", "duckdb fast")
+WAYS = ("spark", "duckdb", "duckdb fast")
 
 
 def batches(store: Path) -> Iterator[pa.RecordBatch]:
@@ -47,17 +46,6 @@ def batches(store: Path) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(columns(*NAMES), timezone="UTC")
     for task in plan_read([store], cores=os.cpu_count()).tasks:
         yield from read_ranges(task, Selection(), schema)
-
-
-def in_process(store: Path) -> int:
-    """Groups by Orbit's own sums, in this process."""
-    from spark_reports.datasource.plan import plan_read
-    from spark_reports.parameters import ReportParameters
-    from spark_reports.small_logs import sums_of
-
-    plan = plan_read([store], cores=os.cpu_count(), for_sums=True)
-    keys = ("topic", "queue_id", "minute")
-    return int(sums_of(plan, ReportParameters(), keys, lambda _done, _messages: None).num_rows)
 
 
 def spark(store: Path) -> int:
@@ -136,8 +124,6 @@ def duckdb(store: Path, *, fast: bool) -> int:
 
 def answer(way: str, store: Path) -> int:
     """Groups, by one of the ways."""
-    if way == "in-process":
-        return in_process(store)
     return spark(store) if way == "spark" else duckdb(store, fast=way == "duckdb fast")
 
 
@@ -163,8 +149,8 @@ def main() -> None:
             print(f"{way:<12} {took[way]:7.2f} s, {work[way]:7.2f} s of processors, {int(said[-1]):,} groups")
         for label, times in (("wall", took), ("processor", work)):
             print(
-                f"{label}: duckdb ÷ in-process {times['duckdb'] / times['in-process']:.1f}, duckdb fast ÷ in-process "
-                f"{times['duckdb fast'] / times['in-process']:.1f}, duckdb ÷ spark {times['duckdb'] / times['spark']:.1f}"
+                f"{label}: duckdb ÷ spark {times['duckdb'] / times['spark']:.1f}, duckdb fast ÷ spark "
+                f"{times['duckdb fast'] / times['spark']:.1f}"
             )
 
 

@@ -35,8 +35,8 @@ from benchmarks.spark_report import write_store
 from spark_reports.datasource.log_files import mapped
 from spark_reports.datasource.plan import FileRange, ReadPlan, plan_read
 from spark_reports.datasource.schema import FORMAT, SUMS_BY, columns, sums
-from spark_reports.datasource.source import RocketMQStoreDataSource, StoreReader
-from spark_reports.here import RowsHere
+from spark_reports.datasource.source import RocketMQStoreDataSource, StoreSourceReader
+from spark_reports.driver_rows import DriverRows
 from spark_reports.session import ReportSession, SparkOptions
 
 TURNS = 3
@@ -47,7 +47,7 @@ NAMES = ("topic", "queue_id", "store_time", "body_bytes")
 
 
 HEAD = ">iiiiiqqiq4siq4siiqi"
-"""Of a record with IPv4 addresses, up to the length of its body: store specification §2.1."""
+"""Of a record with IPv4 addresses, up to the length of its body: docs/spec/store.md §2.1."""
 MAGICS = (-626843481, -626843477)
 WHOLE = ("topic", "queue_id", "store_time", "body_bytes", "born_host", "queue_offset", "physical_offset", "store_bytes")
 
@@ -191,8 +191,8 @@ def main() -> None:
             return {"plan": planned.to_json(), SUMS_BY: json.dumps(SUMMED_BY)}
 
         def summed_here() -> DataFrame:
-            reader = StoreReader(options(), WANTED)
-            return RowsHere(Path(folder)).frame(spark, reader.read_while, reader.partitions(), WANTED)
+            reader = StoreSourceReader(options(), WANTED)
+            return DriverRows(Path(folder)).frame(spark, reader.read_while, reader.partitions(), WANTED)
 
         def summed_by_workers() -> DataFrame:
             return spark.read.format(FORMAT).options(**options()).schema(WANTED).load()

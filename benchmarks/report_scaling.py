@@ -1,12 +1,12 @@
 """Time and memory of a report by the number of messages, and from click to first result, warm and cold.
 
-    python -m benchmarks.report_scaling [--spark] [MESSAGES ...]      default 1000000 2000000 4000000 8000000
+    python -m benchmarks.report_scaling [MESSAGES ...]                default 1000000 2000000 4000000 8000000
     python -m benchmarks.report_scaling --click [MESSAGES [REPORT ...]]         default 100000, and every report
 
-The report is that of throughput, which leaves Spark out up to 4 GiB unless ``--spark`` says otherwise. Memory is the largest
+The report is that of throughput. Memory is the largest
 sum of what the report process, Java and its Python workers have for themselves; the log is mapped, and its pages are the
 system's to take back. A click is a report of a small range: cold in a new process with Java's prepared classes (``main.py
-report --prepare`` before), warm an order to the process that the window keeps, after a rest in which it practises: the first of
+report --prepare`` before), warm an order to the process that the window keeps, after a rest in which it warms up: the first of
 its name there, and the median of the next ones. Its first result is the table that is shown before the rest of the report is
 there; of a report without one, all of it. Processor time is that of all processes of the report; on a busy machine it
 tells more than the clock. Reports on samples read a known history of two hours beside the messages.
@@ -29,21 +29,17 @@ from statistics import median
 from benchmarks.report_rows import processor_seconds
 from benchmarks.spark_report import ROOT, START_MS, STEP_MS, write_store
 from spark_reports import catalog
-from spark_reports.memory import family_bytes
-from spark_reports.serve import PRACTICES
-from spark_reports.small_logs import SUMMED
+from spark_reports.process_memory import family_bytes
 from tests.support.known_history import write_known_history
 
 DEFAULT = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
-WITH_SPARK = ("--spark-conf", "spark.ui.enabled=false")
-"""Who says how Spark is to run gets it."""
 LOOK_S = 0.2
 WARM_TURNS = 4
 
 
-def run_watched(store: Path, out: Path, words: Sequence[str]) -> tuple[float, float, int]:
+def run_watched(store: Path, out: Path) -> tuple[float, float, int]:
     """Seconds of the process, of its stage ``read``, and its largest memory."""
-    command = [sys.executable, "-m", "spark_reports", "throughput", "--store", str(store), "--out", str(out), *words]
+    command = [sys.executable, "-m", "spark_reports", "throughput", "--store", str(store), "--out", str(out)]
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     largest, done = 0, threading.Event()
@@ -64,13 +60,13 @@ def run_watched(store: Path, out: Path, words: Sequence[str]) -> tuple[float, fl
     return time.perf_counter() - began, read, largest
 
 
-def scaling(counts: list[int], words: Sequence[str]) -> None:
+def scaling(counts: list[int]) -> None:
     """Print time and memory for each count."""
     with tempfile.TemporaryDirectory(prefix="orbit-bench-") as folder:
         for count in counts:
             store = Path(folder, f"store-{count}")
             store_bytes = write_store(store, count)
-            seconds, read, largest = run_watched(store, Path(folder, f"out-{count}"), words)
+            seconds, read, largest = run_watched(store, Path(folder, f"out-{count}"))
             print(
                 f"{count:>10,} messages, {store_bytes / 2**20:6,.0f} MiB: {seconds:6.1f} s in all, {read:6.1f} s reading "
                 f"({count / read:,.0f} messages/s), {largest / 2**20:6,.0f} MiB of memory"
@@ -136,9 +132,9 @@ def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> None:
         began = time.perf_counter()
         _until(server, ("ready",))
         print(f"ready {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
-        for _ in range(PRACTICES - 1 + len(catalog.reports()) - len(SUMMED)):
+        for _ in range(len(catalog.reports())):
             _until(server, ("ready",))
-        print(f"practised {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
+        print(f"warmed up {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
         for name, own in orders.items():
             taken = []
             for _ in range(1 + WARM_TURNS):
@@ -173,8 +169,7 @@ def main() -> None:
     if words[:1] == ["--click"]:
         click(int(words[1]) if len(words) > 1 else 100_000, words[2:] or [spec.name for spec in catalog.reports()])
     else:
-        by_spark = words[:1] == ["--spark"]
-        scaling([int(word) for word in words[by_spark:]] or list(DEFAULT), WITH_SPARK if by_spark else ())
+        scaling([int(word) for word in words] or list(DEFAULT))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def orbit_window(folder: Path) -> None:
     from gui.app.console import Console, make_application
     from gui.app.window_options import WindowOptions
     from gui.main_window.window import MainWindow
-    from gui.processes.worker_options import WorkerOptions
+    from gui.processes.worker_options import WorkerArguments
 
     original = MainWindow.paintEvent
 
@@ -57,7 +57,7 @@ def orbit_window(folder: Path) -> None:
         tell_painted()  # before Orbit goes on with pages and worker
 
     setattr(MainWindow, "paintEvent", paint_and_tell)  # noqa: B010  a plain assignment is no method to the type checker
-    worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0)
+    worker = WorkerArguments(folder / "store", name_server_port=0, broker_port=0)
     application = make_application()
     console = Console(application, WindowOptions(worker, settings_file=folder / "window.ini"))
     console.window.first_painted.connect(console.window.close)

@@ -38,12 +38,24 @@ from broker_core.errors import (
     error_from_wire,
 )
 from broker_core.protocol import names
+from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
+from broker_core.protocol.admin.groups import GroupSettings, group_body, read_group_settings
+from broker_core.protocol.admin.offsets import read_consume_stats, read_offset
+from broker_core.protocol.admin.routes import Route, read_route
+from broker_core.protocol.admin.running import (
+    ConsumeOutcome,
+    ConsumeResult,
+    ProcessQueueInfo,
+    RunningInfo,
+    read_consume_result,
+    read_running_info,
+)
+from broker_core.protocol.admin.topics import TopicSettings, read_all_topic_settings, read_topic_settings, topic_fields
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
-from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue
 from broker_core.protocol.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
-from broker_core.protocol.properties_text import parse_properties
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.tools.replay.folder import replays_folder
 from broker_core.tools.search.expression import Kind as FilterKind
@@ -84,12 +96,15 @@ __all__ = [
     "CancelledByUserError",
     "CodecError",
     "ConnectionLostError",
+    "ConsumeOutcome",
+    "ConsumeResult",
     "CorruptStoreError",
     "Failure",
     "FilterError",
     "FilterKind",
     "FilterOperator",
     "ForeignStoreError",
+    "GroupSettings",
     "JavaError",
     "JsonBodyError",
     "MarkPattern",
@@ -98,6 +113,7 @@ __all__ = [
     "NetworkError",
     "OrbitError",
     "PortInUseError",
+    "ProcessQueueInfo",
     "ReadOnlyConnectionError",
     "Rejection",
     "RemoteError",
@@ -106,6 +122,8 @@ __all__ = [
     "Request",
     "RequestCode",
     "ResponseCode",
+    "Route",
+    "RunningInfo",
     "SecretError",
     "SettingKind",
     "SettingSpec",
@@ -114,6 +132,7 @@ __all__ = [
     "StoreLockedError",
     "StorePermissionError",
     "StoreReadOnlyError",
+    "TopicSettings",
     "UnknownReportError",
     "UsageError",
     "Wanted",
@@ -122,23 +141,31 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
-    "as_message_queue",
     "counted",
-    "emit",
     "error_from_wire",
     "first_topic_of_retry",
+    "group_body",
     "java_string_hash",
     "marks_of",
     "may_be_stored",
     "names",
     "parse_field",
     "parse_filter",
-    "parse_object",
-    "parse_properties",
+    "read_all_topic_settings",
+    "read_broker_settings",
+    "read_consume_result",
+    "read_consume_stats",
+    "read_group_settings",
     "read_imports",
+    "read_offset",
+    "read_route",
+    "read_running_info",
+    "read_runtime",
+    "read_topic_settings",
     "rejection",
     "replays_folder",
     "resent_properties",
     "setting_specs",
     "state_of_topic",
+    "topic_fields",
 ]

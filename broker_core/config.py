@@ -1,7 +1,7 @@
 """Settings of name server, broker and store, under their RocketMQ keys.
 
 Attributes are snake_case with the unit last; the RocketMQ key of each is in the field's metadata, the only place where
-it is spelled. Defaults are those of RocketMQ 4.9 (Source: spec store §15, broker §15).
+it is spelled. Defaults are those of RocketMQ 4.9 (Source: docs/spec/store.md §15, docs/spec/broker.md §15).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class StoreConfig:
 
     @property
     def consume_queue_file_bytes_rounded(self) -> int:
-        """Consume queue file size, rounded up to whole units (Source: spec store §4.1)."""
+        """Consume queue file size, rounded up to whole units (Source: docs/spec/store.md §4.1)."""
         units = -(-self.consume_queue_file_bytes // CONSUME_QUEUE_UNIT_BYTES)
         return units * CONSUME_QUEUE_UNIT_BYTES
 
@@ -299,7 +299,7 @@ class RemotingLimits:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """Times and bounds of Orbit's own clients; the defaults of the Java client (Source: spec remoting §1.6, §6).
+    """Times and bounds of Orbit's own clients; the defaults of the Java client (Source: docs/spec/remoting.md §1.6, §6).
 
     Attributes:
         route_refresh_interval_ms: Between two looks at the routes of the topics in use.

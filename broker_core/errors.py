@@ -36,7 +36,9 @@ an error travels as ``(kind, message, context)`` and becomes the same class agai
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 ContextValue = str | int | float | bool | None
@@ -207,3 +209,10 @@ class JavaError(ReportError):
     """The Java machine is missing, did not start, or ran out of memory."""
 
     exit_code = 8
+
+
+def fault_remark(error: Exception) -> str:
+    """The text of an exception and the place it came from (Source: docs/spec/remoting.md §1.10)."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f", {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,6 +1,8 @@
 """Dead letters and retries: what the figures, the stored messages and a person's notes say together. Pure.
 
-A group's dead letters are in ``%DLQ%group``, its retries wait in delay levels for ``%RETRY%group`` (Source: spec broker §8.1).
+A group's dead letters are in ``%DLQ%group``, its retries wait in delay levels for ``%RETRY%group``.
+
+Source: docs/spec/broker.md §8.1.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ BODY_CHARACTERS_MAX = 8_000
 """Of a dead letter's body in the list; the message has all of it."""
 RUNGS_MAX = 200
 RETRIES_DEFAULT = 16
-"""How often a group tries a message again unless it is set otherwise (Source: spec broker §8.1)."""
+"""How often a group tries a message again unless it is set otherwise (Source: docs/spec/broker.md §8.1)."""
 
 WAITING, CONSUMED, RETRYING, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "retrying", "died again", "unknown"
 

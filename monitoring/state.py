@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog
 from monitoring.delay import DelayState, Lateness, no_delays
-from monitoring.sources.base import Reach
+from monitoring.reach import ClusterReach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -86,13 +86,13 @@ class ClusterState:
         return not self.is_blank and not self.catalog.brokers_untold
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> ClusterReach:
         """How much of an attached cluster answers as it should; an embedded broker does."""
         if not self.faults:
-            return Reach.ALL
+            return ClusterReach.ALL
         brokers = self.catalog.brokers
         is_lost = bool(brokers) and all(self.faults.get(broker, "").startswith(NO_ANSWER) for broker in brokers)
-        return Reach.NOTHING if is_lost or self.is_blank else Reach.PART
+        return ClusterReach.NOTHING if is_lost or self.is_blank else ClusterReach.PART
 
     @property
     def is_from_outside(self) -> bool:

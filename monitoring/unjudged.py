@@ -30,7 +30,7 @@ _FROM_OUTSIDE = frozenset({
     "commit_log_min", "commit_log_max", "transactions_pending", "transactions_checking", "transactions_unread",
     "transactions_half_lag", "transactions_half_end", "transactions_op_lag",
 })  # fmt: skip
-"""Totals that brokers tell by the protocol; all others are counted inside a broker only (spec remoting §2.5)."""
+"""Totals that brokers tell by the protocol; all others are counted inside a broker only (docs/spec/remoting.md §2.5)."""
 
 
 class Cause(Enum):

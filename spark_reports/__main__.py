@@ -18,8 +18,8 @@ from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
-from spark_reports.handed import is_cluster, reached
-from spark_reports.orders import bounds_of, carry_out, cluster_of, own_parameters, spec_of
+from spark_reports.cluster_access import is_cluster, reached
+from spark_reports.report_command import bounds_of, carry_out, cluster_of, own_parameters, spec_of
 from spark_reports.saved_queries import names
 
 DESCRIPTION = (
@@ -41,7 +41,7 @@ LOW_PRIORITY = 10
 
 def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
     """Run the command line; return the exit code. ``find_saved`` reads connections that the window keeps."""
-    arguments = _parser().parse_args(_joined(argv))
+    arguments = parse(argv)
     try:
         if arguments.list:
             _print_list()
@@ -56,6 +56,11 @@ def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
     except OrbitError as error:
         print(f"orbit: {error.message}", file=sys.stderr)
         return error.exit_code
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Options of a command line; leaves the program where they are wrong."""
+    return _parser().parse_args(_joined(argv))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -183,8 +188,7 @@ def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
     if arguments.low_priority:
         _give_way()
-    parser = _parser()
-    return serve(arguments, lambda words: parser.parse_args(_joined(words)), find_saved)
+    return serve(arguments, parse, find_saved)
 
 
 def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
@@ -213,7 +217,7 @@ def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> int:
-    from spark_reports.prepare import prepare_classes  # noqa: PLC0415  as in _run
+    from spark_reports.warm_up import prepare_classes  # noqa: PLC0415  as in _run
 
     cancellation = Cancellation()
     cancellation.install()

@@ -74,6 +74,7 @@ class ReportSpec:
         stages: Keys and titles of the stages of a run, in order; progress lines name the keys.
         needs_samples: It reads what was recorded while the console was connected, and no stored messages.
         needs_history: It can say nothing without the monitoring history; the journal of actions is not enough.
+        is_summed: It reads sums that are made while the log is read, and no messages.
     """
 
     name: str
@@ -86,6 +87,7 @@ class ReportSpec:
     stages: tuple[tuple[str, str], ...]
     needs_samples: bool = False
     needs_history: bool = False
+    is_summed: bool = False
 
     @property
     def module(self) -> str:
@@ -171,14 +173,14 @@ def _sampled(  # noqa: PLR0917  as `_report`
 
 
 def _report(  # noqa: PLR0917  a row of the table below
-    group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter
+    group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter, is_summed: bool = False
 ) -> ReportSpec:
-    return ReportSpec(name, title, summary, question, group, icon, (*BOUNDS, *parameters), STAGES)
+    return ReportSpec(name, title, summary, question, group, icon, (*BOUNDS, *parameters), STAGES, is_summed=is_summed)
 
 
 _REPORTS = (
     _report("Traffic", "throughput", "chart-line-up", "Throughput over time", "By minute, topic, tag and producer, with sizes",
-            "Who sends what and when, where are the peaks, and who fills the disk."),
+            "Who sends what and when, where are the peaks, and who fills the disk.", is_summed=True),
     _report("Traffic", "calendar", "squares-four", "Calendar and forecast", "Weekday by hour, growth, retention",
             "When is it quiet, how fast does it grow, and how much disk will retention need.", ZONE, RETENTION),
     _report("Traffic", "sizes", "stack", "Message sizes", "Sizes by topic and tag, and what compression would save",

@@ -37,7 +37,7 @@ _SAMPLED_MESSAGES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSource:
+class ReportCluster:
     """A cluster to report on.
 
     Args:
@@ -49,12 +49,12 @@ class ClusterSource:
     history: Path
 
     @classmethod
-    def of(cls, options: ClusterOptions, history: Path | None) -> ClusterSource:
+    def of(cls, options: ClusterOptions, history: Path | None) -> ReportCluster:
         """With the folder in which Orbit records a connection, unless another is given."""
         return cls(options, history or history_folder(options.name_servers, options.place))
 
 
-def plan_report(source: ClusterSource, spec: ReportSpec, parameters: ReportParameters, earliest_ms: int | None) -> ClusterPlan:
+def plan_report(source: ReportCluster, spec: ReportSpec, parameters: ReportParameters, earliest_ms: int | None) -> ClusterPlan:
     """Plan what a report reads of a cluster: with the topics that are asked for those where their messages wait or end.
 
     Raises:
@@ -72,7 +72,7 @@ def _selection(spec: ReportSpec, parameters: ReportParameters, earliest_ms: int 
     return Selection(earliest_ms, parameters.to_ms, topics, meant=bool(topics))
 
 
-def require_samples(source: ClusterSource, spec: ReportSpec) -> None:
+def require_samples(source: ReportCluster, spec: ReportSpec) -> None:
     """Refuse a report on samples where there are none.
 
     Raises:
@@ -89,7 +89,7 @@ def require_samples(source: ClusterSource, spec: ReportSpec) -> None:
 
 
 def estimate_cluster(
-    source: ClusterSource, spec: ReportSpec | None, parameters: ReportParameters, earliest_ms: int | None
+    source: ReportCluster, spec: ReportSpec | None, parameters: ReportParameters, earliest_ms: int | None
 ) -> Estimate:
     """Estimate a read of a cluster: asks for the ends of its queues and for some messages.
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from broker_core.errors import OrbitError, ReportError
 from spark_reports.masters import require_master
-from spark_reports.packages import packages_zip
 from spark_reports.session import SESSION_SETTINGS, ReportSession, SparkOptions
+from spark_reports.worker_packages import packages_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

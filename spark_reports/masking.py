@@ -32,7 +32,7 @@ from spark_reports.reports.wording import number, say
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_reports.reports.common import Found
+    from spark_reports.reports.common import QueryResults
 
 ORIGINS = ("topic", "real_topic", "retry_topic")
 """Columns with the topics of a row: where it lies, and where it came from."""
@@ -76,7 +76,7 @@ class ReportMask:
 
     # ---- what was found ------------------------------------------------------------------------------------------------
 
-    def found(self, found: Found, report: ModuleType) -> Found:
+    def found(self, found: QueryResults, report: ModuleType) -> QueryResults:
         """The rows that a report makes its result of, as they may be shown."""
         if not self:
             return found

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TextIO
 from spark_reports.catalog import PREPARING, ReportSpec
 
 if TYPE_CHECKING:
-    from spark_reports.reports.result import Table
+    from spark_reports.reports.result import ReportTable
 
 LINE_BYTES_MAX = 48 * 1024
 """Readers need not take longer lines."""
@@ -43,7 +43,7 @@ class StageTime:
     rows: int
 
 
-class Progress:
+class ReportProgress:
     """Reports stages and steps, and keeps how long each stage took. May be used from several threads.
 
     Args:
@@ -89,7 +89,7 @@ class Progress:
             else:
                 self._say(f"{title}: {done} of {total}{f', {self._rows:,} messages' if self._rows else ''}")
 
-    def show(self, table: Table) -> None:
+    def show(self, table: ReportTable) -> None:
         """The first table of the report is there."""
         with self._lock:
             if self._json:
@@ -125,7 +125,7 @@ class Progress:
             self._out.flush()
 
 
-def _first_line(table: Table) -> str:
+def _first_line(table: ReportTable) -> str:
     """Of as many rows as a line takes, a hundred at most."""
     from spark_reports.output.tables import csv_text  # noqa: PLC0415  what is read with it loads while Java starts
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
-from spark_reports.collecting import AT_ONCE, collect
 from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.log_files import require_store
@@ -29,27 +28,19 @@ from spark_reports.output.pdf import find_browser, print_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder, open_folder
-from spark_reports.progress import Progress
-from spark_reports.reading import Reading
+from spark_reports.progress import ReportProgress
+from spark_reports.query_runner import AT_ONCE, collect
+from spark_reports.report_input import ReportInput
 from spark_reports.samples.database import history_of, require_history
 from spark_reports.session import ReportSession, SparkOptions
-from spark_reports.small_logs import (
-    BYTES_MAX,
-    MESSAGES_MAX,
-    SUMMED,
-    WITHOUT_SPARK,
-    TooManySumsError,
-    is_left_to_orbit,
-    sums_of,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_reports.clusters import ClusterSource
+    from spark_reports.clusters import ReportCluster
     from spark_reports.masking import ReportMask
-    from spark_reports.reports.common import Found
+    from spark_reports.reports.common import QueryResults
     from spark_reports.reports.result import ReportResult
 
 Session = ReportSession | ConnectSession
@@ -57,7 +48,6 @@ Plan = ReadPlan | ClusterPlan
 WATCH_INTERVAL_S = 0.3
 OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
 """What writes a result."""
-NO_JAVA = "not used"
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
@@ -93,7 +83,7 @@ class ReportRun:
     language: str = "en"
     mask: ReportMask | None = None
     originals: bool = False
-    cluster: ClusterSource | None = None
+    cluster: ReportCluster | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +92,13 @@ class _Gathered:
 
     plan: Plan
     report: ModuleType
-    found: Found
+    found: QueryResults
     java_version: str
     stores: tuple[str, ...]
-    master: str
 
 
 def run_report(
-    run: ReportRun, progress: Progress, cancellation: Cancellation, kept: Session | None = None
+    run: ReportRun, progress: ReportProgress, cancellation: Cancellation, kept: Session | None = None
 ) -> dict[str, object]:
     """Make a report; return its manifest.
 
@@ -124,12 +113,9 @@ def run_report(
         Interrupt: It was cancelled; nothing is left of it.
     """
     check_target(run.out)
+    _require_sources(run)
     browser = find_browser() if "pdf" in run.also else None
     cluster = _plan_cluster(run, progress)
-    small = _gather_small(run, progress, cluster)
-    if small is not None:
-        cancellation.check()
-        return _write(run, small, progress, browser, cancellation)
     if kept is not None:
         with _explained(kept):
             gathered = _gather(kept, run, progress, cancellation, cluster)
@@ -148,7 +134,7 @@ def run_report(
         closing.join()
 
 
-def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellation) -> PreparedFolder:
+def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Cancellation) -> PreparedFolder:
     """Continue the folder of prepared messages, and nothing else.
 
     Raises:
@@ -191,7 +177,19 @@ def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[S
         raise
 
 
-def _plan_cluster(run: ReportRun, progress: Progress) -> ClusterPlan | None:
+def _require_sources(run: ReportRun) -> None:
+    """Refuse stores that are not there, or lack a history that the report needs, before Java is started.
+
+    Raises:
+        ForeignStoreError: One is so.
+    """
+    for store in run.stores:
+        require_store(Path(store))
+        if run.spec.needs_history:
+            require_history(store)
+
+
+def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | None:
     """What is read of a cluster, asked for once; None: stores are read."""
     if run.cluster is None:
         return None
@@ -201,53 +199,13 @@ def _plan_cluster(run: ReportRun, progress: Progress) -> ClusterPlan | None:
     return plan_report(run.cluster, run.spec, run.parameters, _earliest(run))
 
 
-def _is_small(run: ReportRun, cluster: ClusterPlan | None) -> bool:
-    if cluster is not None:
-        return cluster.messages <= MESSAGES_MAX
-    from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as below
-
-    size = estimate(run.stores, directories=run.directories, from_ms=run.parameters.from_ms, to_ms=run.parameters.to_ms)
-    return size.byte_count <= BYTES_MAX
-
-
-def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | None) -> _Gathered | None:
-    """What the log says, read in this process; None if Spark is needed.
-
-    That is where the report is not made of sums, the log is large, or its sums are very many.
-    """
-    if run.spec.name not in SUMMED or run.parquet is not None or not is_left_to_orbit(run.spark):
-        return None
-    if not _is_small(run, cluster):
-        return None
-    from spark_reports.reports.common import Found  # noqa: PLC0415  Spark's modules, of which only some types are needed
-
-    plan: Plan
-    if cluster is None:
-        progress.begin("plan")
-        plan = _plan(run)
-    else:
-        plan = cluster
-    report = _report(run.spec, run.parameters)
-    progress.begin("read", total=len(plan.tasks))
-    try:
-        rows = sums_of(
-            plan,
-            run.parameters,
-            report.KEYS,
-            lambda done, messages: progress.step(min(done, len(plan.tasks)), len(plan.tasks), rows=messages),
-        )
-    except TooManySumsError:
-        return None
-    return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, _sources(run), WITHOUT_SPARK)
-
-
 def _sources(run: ReportRun) -> tuple[str, ...]:
     """What is read, by the names that manifests have for it."""
     return run.stores if run.cluster is None else (CLUSTER + run.cluster.options.name_servers,)
 
 
 def _gather(
-    session: Session, run: ReportRun, progress: Progress, cancellation: Cancellation, cluster: ClusterPlan | None
+    session: Session, run: ReportRun, progress: ReportProgress, cancellation: Cancellation, cluster: ClusterPlan | None
 ) -> _Gathered:
     plan: Plan | None = cluster
     prepared = None
@@ -263,33 +221,39 @@ def _gather(
         prepared = prepared or _continued(spark, run, run.parquet, progress)
         plan = plan_of(prepared, Bounds(_earliest(run), run.parameters.to_ms))
     assert plan is not None
-    from spark_reports.here import rows_here  # noqa: PLC0415  Spark's modules load while Java starts
-
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
-    progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    with rows_here(session, plan if prepared is None else None, progress) as here:
-        reading = Reading(spark, plan, run.parameters, prepared, sampled, run.mask, here)
-        found = gather(reading, report, progress, session)
-    return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
+    progress.begin("read", total=len(plan.tasks))
+    found = _read(session, run, report, ReportInput(spark, plan, run.parameters, prepared, sampled, run.mask), progress)
+    return _Gathered(plan, report, found, session.java_version, stores)
+
+
+def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportInput, progress: ReportProgress) -> QueryResults:
+    """Run the queries; the driver counts its own rows, and Spark is watched where its workers read them."""
+    from spark_reports.driver_rows import open_driver_rows  # noqa: PLC0415  Spark's modules load while Java starts
+
+    plan, is_prepared = reading.plan, reading.prepared is not None
+    with open_driver_rows(session, None if is_prepared else plan, progress) as driver_rows:
+        reading = replace(reading, driver_rows=driver_rows)
+        by_driver = (driver_rows if run.spec.is_summed else reading.driver_messages) is not None
+        count_rows = not run.spec.is_summed or is_prepared
+        watched = None if by_driver else watching(session, progress, len(plan.tasks), count_rows=count_rows)
+        with watched or contextlib.nullcontext():
+            return gather(reading, report, progress, at_once=AT_ONCE if by_driver else 1)
 
 
 def _plan(run: ReportRun) -> ReadPlan:
     """What is read: the log, or the histories for a report that needs nothing else."""
     if run.spec.needs_samples:
-        for store in run.stores:
-            require_store(Path(store))
-            if run.spec.needs_history:
-                require_history(store)
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     cores = os.cpu_count() if is_local(run.spark.master) else None
     return plan_read(
         run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms,
-        for_sums=run.spec.name in SUMMED,
+        for_sums=run.spec.is_summed,
     )  # fmt: skip
 
 
-def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: Progress) -> PreparedFolder:
+def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: ReportProgress) -> PreparedFolder:
     from spark_reports.parquet.advance import Addition, advance  # noqa: PLC0415  Spark's modules load while Java starts
 
     addition = Addition(run.stores, run.directories, run.bodies)
@@ -317,10 +281,19 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
     return module
 
 
-def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, session: Session | None = None) -> Found:
-    """Run the queries of a report."""
+def gather(
+    reading: ReportInput, report: ModuleType, progress: ReportProgress | None = None, *, at_once: int = 1
+) -> QueryResults:
+    """Run the queries of a report.
+
+    Args:
+        reading: What it reads.
+        report: Its module.
+        progress: Told its first table.
+        at_once: How many queries run at the same time.
+    """
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
-    from spark_reports.reports.common import Found  # noqa: PLC0415  as above
+    from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
 
     reading.spark.dataSource.register(RocketMQStoreDataSource)
@@ -330,32 +303,26 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
         reading.spark.dataSource.register(RocketMQClusterDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
-    count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
-    watched = None
-    by_this_process = (reading.here if hasattr(report, "KEYS") else reading.rows_here) is not None
-    if progress and session and not by_this_process:
-        watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows)
-    with watched or contextlib.nullcontext():
-        tables = collect(
-            queries,
-            AT_ONCE if by_this_process else 1,
-            first=getattr(report, "FIRST", ()),
-            tell=partial(_tell_first, reading, report, progress) if progress else None,
-        )
+    tables = collect(
+        queries,
+        at_once,
+        first=getattr(report, "FIRST", ()),
+        tell=partial(_tell_first, reading, report, progress) if progress else None,
+    )
     reading.spark.catalog.clearCache()
-    return Found(tables, reading.parameters)
+    return QueryResults(tables, reading.parameters)
 
 
-def _tell_first(reading: Reading, report: ModuleType, progress: Progress, tables: Mapping[str, pa.Table]) -> None:
+def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgress, tables: Mapping[str, pa.Table]) -> None:
     """Tell the first table of a report, as it may be shown, while its other queries run."""
-    from spark_reports.reports.common import Found  # noqa: PLC0415  as in gather
+    from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as in gather
 
-    found = Found(tables, reading.parameters)
+    found = QueryResults(tables, reading.parameters)
     progress.show(report.first(found if reading.mask is None else reading.mask.found(found, report)))
 
 
 def _write(
-    run: ReportRun, gathered: _Gathered, progress: Progress, browser: Path | None, cancellation: Cancellation
+    run: ReportRun, gathered: _Gathered, progress: ReportProgress, browser: Path | None, cancellation: Cancellation
 ) -> dict[str, object]:
     from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
     from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
@@ -369,7 +336,7 @@ def _write(
     tasks = len(gathered.plan.tasks)
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")
-    source = manifests.Source(gathered.stores, gathered.plan, gathered.master, gathered.java_version)
+    source = manifests.Source(gathered.stores, gathered.plan, run.spark.master, gathered.java_version)
     facts = manifests.manifest(run.spec, parameters, source, result, now=datetime.now(UTC), masked=masked)
     with result_folder(run.out) as folder:
         files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}
@@ -404,7 +371,7 @@ def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportPa
 
 
 @contextlib.contextmanager
-def _watching(session: Session, progress: Progress, total: int, *, count_rows: bool) -> Iterator[None]:
+def watching(session: Session, progress: ReportProgress, total: int, *, count_rows: bool) -> Iterator[None]:
     """Report tasks, and rows if they are messages, of the running query while the block runs."""
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(session, progress, total, done, count_rows), name="spark-progress")
@@ -417,7 +384,7 @@ def _watching(session: Session, progress: Progress, total: int, *, count_rows: b
             watcher.join()
 
 
-def _watch(session: Session, progress: Progress, total: int, done: threading.Event, count_rows: bool) -> None:
+def _watch(session: Session, progress: ReportProgress, total: int, done: threading.Event, count_rows: bool) -> None:
     while not done.wait(WATCH_INTERVAL_S):
         state = session.progress()
         if state is not None:

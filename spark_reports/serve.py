@@ -1,7 +1,7 @@
 """A report process that stays: Spark is started once, and one report after the other is handed to it.
 
 Orders come on standard input, one a line: a JSON list of words as the command line ``report`` takes them, or an object with
-``words`` and the ``details`` that they announce (`spark_reports.handed`). Told are the lines
+``words`` and the ``details`` that they announce (`spark_reports.cluster_access`). Told are the lines
 of `spark_reports.progress`, and between them
 
     {"stage": "session", "state": STATE, "memory_bytes": N}
@@ -22,25 +22,24 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from broker_core.cluster.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports.cancel import Cancellation, Interrupt
+from spark_reports.cluster_access import reached
 from spark_reports.connect import open_session
-from spark_reports.handed import reached
-from spark_reports.memory import family_bytes
-from spark_reports.orders import carry_out, spark_options, spec_of
-from spark_reports.practice import lessons, practise, practise_report
+from spark_reports.process_memory import family_bytes
+from spark_reports.report_command import carry_out, spark_options, spec_of
 from spark_reports.run import Session
+from spark_reports.warm_up import reports_to_warm, warm_report, warm_workers
 
 KEEP_ALIVE_S = 40.0
 """Spark ends Python workers that rest for 60 s, and new ones take seconds to load what they need."""
-PRACTICE_PAUSE_S = 2.0
-PRACTICES = 4
-"""Rounds of practice, the first before it is ready and the others in pauses: what has run often Java compiles, and a first
-report then needs less than half the processor time. Behind them each report has a pause of its own."""
+WARM_UP_PAUSE_S = 2.0
+"""After so long without an order the next report is warmed up: each has its turn, and an order never waits for all."""
 WAITING_MAX = 8
 """Orders that wait at most; the window gives one at a time."""
 
@@ -115,8 +114,7 @@ class ReportServer:
         self._orders = orders
         self._idle_s = idle_s
         self._out = out or sys.stdout
-        self._practised = 0
-        self._lessons = list(lessons(session))
+        self._cold = deque(reports_to_warm(session))
 
     def run(self) -> int:
         """Until the rest is too long, or Java is gone."""
@@ -125,7 +123,7 @@ class ReportServer:
             self._session.connect()
             self._cancellation.install()  # Spark put a handler of its own in place
         if self._orders.empty():
-            self._practise()
+            warm_workers(self._session)
         if self._orders.empty():
             self._tell("ready")
         while (order := self._next()) is not None:
@@ -142,25 +140,24 @@ class ReportServer:
         end = time.monotonic() + self._idle_s
         while (left := end - time.monotonic()) > 0:
             self._cancellation.check()
-            pause = PRACTICE_PAUSE_S if self._practised < PRACTICES or self._lessons else KEEP_ALIVE_S
+            pause = WARM_UP_PAUSE_S if self._cold else KEEP_ALIVE_S
             try:
                 return self._orders.get(timeout=min(left, pause))
             except queue.Empty:
                 if end - time.monotonic() > 0:
-                    self._practise()
+                    self._warm_up()
                     self._tell("ready")
         return None
 
-    def _practise(self) -> None:
-        """A round for all reports; behind `PRACTICES` of them one for each report, which an order that comes cuts short."""
-        if self._practised >= PRACTICES and self._lessons:
-            practise_report(self._session, self._lessons.pop(0), self._orders.empty)
-            if not self._lessons:
+    def _warm_up(self) -> None:
+        """Warm up the next report, until an order comes; after the last one keep the workers."""
+        if self._cold:
+            warm_report(self._session, self._cold.popleft(), self._orders.empty)
+            if not self._cold:
                 self._session.tidy()
         else:
-            practise(self._session)
-        self._cancellation.install()  # as in `run`: the reports so far may have had no need of Spark
-        self._practised += 1
+            warm_workers(self._session)
+        self._cancellation.install()  # as in `run`: orders so far may have been refused before Spark was connected
 
     def _carry_out(self, line: str) -> None:
         with contextlib.ExitStack() as held:

@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING
 import psutil
 
 from broker_core.errors import OrbitError, ReportError, UsageError
+from spark_reports import pyspark_internals
 from spark_reports.class_cache import ClassCache
-from spark_reports.java import JavaMachine, find_java, heap_bytes_for, is_local, python_path
+from spark_reports.java import find_java, heap_bytes_for, is_local, python_path
+from spark_reports.java_machine import JavaMachine
 from spark_reports.masters import require_master
-from spark_reports.packages import packages_zip
+from spark_reports.worker_packages import packages_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,8 +113,7 @@ class ReportSession:
         gateway = self._machine.gateway()
         # Without it workers are the first python3 on PATH.
         os.environ["PYSPARK_PYTHON"] = dict(self._options.conf).get("spark.pyspark.python", sys.executable)
-        os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
-        os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.secret
+        pyspark_internals.use_gateway(gateway.port, gateway.secret)
         try:
             self._spark = SparkSession.builder.getOrCreate()
             if not is_local(self._options.master):
@@ -125,7 +126,7 @@ class ReportSession:
     def java_version(self) -> str:
         """Version of the Java that runs Spark's driver; to be asked while the session is open."""
         assert self._spark is not None
-        return str(self._spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
+        return pyspark_internals.java_version(self._spark)
 
     def begin(self) -> SparkSession:
         """A session for one report: views of the one before are not in it, and `progress` counts from here.
@@ -133,17 +134,12 @@ class ReportSession:
         Raises:
             JavaError: As `connect`.
         """
-        from pyspark.sql import SparkSession  # noqa: PLC0415  as in connect
-
         spark = self.connect()
         self._reports += 1
         self._first_stage = None
         spark.sparkContext.setJobGroup(self._group, "Orbit report")
         session = spark.newSession()
-        # PySpark makes the session active in which a frame of rows is made, and Spark looks for data sources in the active one:
-        # those of the report before would be taken for built in ones, which cannot be registered again.
-        active = SparkSession._get_j_spark_session_class(session._jvm)  # noqa: SLF001  no public door
-        active.setActiveSession(session._jsparkSession)  # noqa: SLF001
+        pyspark_internals.make_active(session)
         return session
 
     @property
@@ -160,9 +156,8 @@ class ReportSession:
                 tracker = spark.sparkContext.statusTracker()
                 job = tracker.getJobInfo(min(tracker.getJobIdsForGroup(self._group)))
                 self._first_stage = min(job.stageIds) if job is not None else None
-            # Row counts have no public door in Python.
-            stage = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(self._first_stage)  # noqa: SLF001
-            return int(stage.numCompleteTasks()), int(stage.inputRecords())
+            if self._first_stage is not None:
+                return pyspark_internals.stage_counts(spark, self._first_stage)
         return None
 
     @property
@@ -185,7 +180,7 @@ class ReportSession:
         spark = self._spark
         if spark is not None and self._machine.running:
             spark.catalog.clearCache()
-            spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001  shuffle files go with their objects
+            pyspark_internals.collect_garbage(spark)
 
     def explain(self, error: Exception) -> Exception:
         """The error to show for one that was raised while the session was at work.
@@ -209,7 +204,7 @@ class ReportSession:
         if spark is not None and self._machine.running:
             with contextlib.suppress(Exception):  # the machine may end at this very moment; it is ended below anyway
                 spark.stop()
-        _forget_gateway()
+        pyspark_internals.forget_gateway()
         self._machine.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -311,17 +306,3 @@ def own_address(master: str) -> str | None:
         raise UsageError(
             f"the Spark master {master} cannot be reached: {error.strerror}. Check its name.", master=master
         ) from error
-
-
-def _forget_gateway() -> None:
-    """Let a later session of this process start a machine of its own; PySpark keeps the first one's gateway."""
-    os.environ.pop("PYSPARK_GATEWAY_PORT", None)
-    os.environ.pop("PYSPARK_GATEWAY_SECRET", None)
-    context = sys.modules.get("pyspark.core.context")
-    if context is not None:
-        gateway = context.SparkContext._gateway  # noqa: SLF001  there is no public way to let go of it
-        if gateway is not None:
-            with contextlib.suppress(Exception):  # its other end is gone
-                gateway.shutdown()
-        context.SparkContext._gateway = None  # noqa: SLF001
-        context.SparkContext._jvm = None  # noqa: SLF001

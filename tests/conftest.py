@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support import foreign_tools, workers
 
 # No test fails by the clock: a slow machine is no fault of the code.
 settings.register_profile("orbit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -15,6 +18,26 @@ settings.load_profile("orbit")
 
 # Secrets of tests do not go into the key store of whoever runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return workers.worker_count()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.GroupScheduling:
+    return workers.GroupScheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        workers.long_ones_first(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    foreign_tools.note_running(item)
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop
 
 from benchmarks.gui.running import Running
+from gui.main_window.navigation import page_class
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_cluster import FakeBroker, FakeCluster
 
@@ -99,8 +100,8 @@ def measure(folder: Path, name_server: str, topic_count: int, *, opens_later: bo
     running.window.resize(1440, 900)
     running.window.show()
     source = running.console.worker.source
-    for entry in running.window.page_entries:
-        entry.load()
+    for entry in running.window.services.pages:
+        page_class(entry)
     running.console.begin()
     if not opens_later:
         running.window.navigate("topics")

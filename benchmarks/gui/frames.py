@@ -86,12 +86,12 @@ def measure_orbit(running: Running, watch: LoopWatch, page: str, seconds: float)
     timer.setInterval(TICK_MS)
     timer.timeout.connect(window.live.once)
     timer.start()
-    state = window.newest_state
+    state = window.frame.state
     assert state is not None
     before, began_ms = state.totals["put_messages"], state.taken_ms
     watch.take()
     running.wait(seconds)
-    seen, state = watch.take(), window.newest_state
+    seen, state = watch.take(), window.frame.state
     timer.stop()
     assert state is not None
     return seen, (state.totals["put_messages"] - before) * 1_000 / max(1, state.taken_ms - began_ms)

@@ -15,7 +15,7 @@ from gui.app.console import Console, make_application
 from gui.app.window_options import WindowOptions
 from gui.event_loop.garbage import GarbageTurns
 from gui.processes.demo import DemoPace
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import SourceStatus
 
 START_TIMEOUT_S = 60.0
@@ -28,7 +28,7 @@ class Running:
     def __init__(self, folder: Path, *, connect: str = "") -> None:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         self.application = make_application()
-        worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0, connect=connect)
+        worker = WorkerArguments(folder / "store", name_server_port=0, broker_port=0, connect=connect)
         settings = folder / "window.ini"
         self.console = Console(self.application, WindowOptions(worker, language="en", theme="dark", settings_file=settings))
         self.window = self.console.window

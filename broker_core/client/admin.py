@@ -5,52 +5,29 @@ Each call goes to a name server or to the brokers that its topic is on, and merg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from broker_core.client.group_admin import GroupAdmin
 from broker_core.client.instance import ClientInstance, ClientSecurity
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.record_admin import RecordAdmin
-from broker_core.client.route import MASTER_ID, Route
 from broker_core.client.topic_admin import TopicAdmin
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import CodecError, RemoteError
+from broker_core.errors import RemoteError
+from broker_core.protocol.admin.brokers import read_brokers
+from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets, read_consume_stats, read_offset, read_queue_offsets
+from broker_core.protocol.admin.routes import MASTER_ID, Route
+from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicSettings, read_topic_names, topic_fields
+from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import JsonBodyError, MessageQueue, as_message_queue, parse_object
+from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_group, check_topic
-
-PERMISSION_READ_WRITE = 6
-
-
-@dataclass(frozen=True, slots=True)
-class TopicOffset:
-    """What a queue holds: offsets from ``min_offset`` up to, not with, ``max_offset``; 0 ms means never written."""
-
-    min_offset: int
-    max_offset: int
-    last_update_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumeOffset:
-    """How far a group is in a queue; ``last_consumed_ms`` is the store time of the last consumed message, or 0."""
-
-    broker_offset: int
-    consumer_offset: int
-    last_consumed_ms: int
-
-    @property
-    def lag_messages(self) -> int:
-        """Messages that the group has not consumed."""
-        return self.broker_offset - self.consumer_offset
+from broker_core.protocol.names import check_group, check_topic
 
 
 class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
@@ -80,14 +57,8 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
 
     async def registered_brokers(self) -> dict[str, dict[int, str]]:
         """Broker name → broker id → address, of all brokers that the name server knows now."""
-        body = await self._name_server_object(RequestCode.GET_BROKER_CLUSTER_INFO, {})
-        try:
-            return {
-                str(name): {int(number): str(address) for number, address in (data.get("brokerAddrs") or {}).items()}
-                for name, data in (body.get("brokerAddrTable") or {}).items()
-            }
-        except (AttributeError, TypeError, ValueError) as error:
-            raise JsonBodyError(f"the list of brokers cannot be read: {body!r:.200}") from error
+        body = await self._name_server_body(RequestCode.GET_BROKER_CLUSTER_INFO)
+        return {broker.name: broker.addresses for broker in read_brokers(body)}
 
     async def master_addresses(self) -> dict[str, str]:
         """Broker name → address of its master, over all clusters."""
@@ -96,21 +67,11 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
 
     async def topics(self) -> list[str]:
         """Names of all topics, sorted."""
-        body = await self._name_server_object(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, {})
-        return sorted(str(topic) for topic in body.get("topicList") or ())
+        return read_topic_names(await self._name_server_body(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER))
 
-    async def create_topic(self, topic: str, *, queues: int = 8, permission: int = PERMISSION_READ_WRITE) -> None:
+    async def create_topic(self, topic: str, *, queues: int = 8, permission: int = READ_AND_WRITE) -> None:
         """Create a topic on every master, or give it other queues."""
-        fields = {
-            "topic": check_topic(topic),
-            "defaultTopic": AUTO_CREATE_TOPIC,
-            "readQueueNums": str(queues),
-            "writeQueueNums": str(queues),
-            "perm": str(permission),
-            "topicFilterType": "SINGLE_TAG",
-            "topicSysFlag": "0",
-            "order": "false",
-        }
+        fields = topic_fields(TopicSettings(check_topic(topic), queues, queues, permission))
         for address in (await self.master_addresses()).values():
             await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, dict(fields)))
 
@@ -121,48 +82,23 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
             await self._instance.call(address, RemotingCommand(RequestCode.DELETE_TOPIC_IN_BROKER, dict(fields)))
         await self._instance.call_name_server(RemotingCommand(RequestCode.DELETE_TOPIC_IN_NAMESRV, fields))
 
-    async def topic_stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
+    async def topic_stats(self, topic: str) -> dict[MessageQueue, QueueOffsets]:
         """What each queue of a topic holds."""
-        found: dict[MessageQueue, TopicOffset] = {}
+        found: dict[MessageQueue, QueueOffsets] = {}
         for address in await self._addresses(topic):
             found |= await self.topic_stats_of(address, topic)
         return found
 
-    async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+    async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, QueueOffsets]:
         """What each queue of a topic on one broker holds."""
-        table = await self._offset_table(address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
-        return {
-            queue: TopicOffset(_int(value, "minOffset"), _int(value, "maxOffset"), _int(value, "lastUpdateTimestamp"))
-            for queue, value in table.items()
-        }
-
-    async def unlisted_queues_of(
-        self, address: str, broker: str, topic: str, read_queues: int, listed: Collection[int]
-    ) -> dict[MessageQueue, TopicOffset]:
-        """What those queues of a topic on one broker hold that may be read but are not ``listed`` by `topic_stats_of`.
-
-        Brokers of 4.x leave out queues that may no longer be written. When they were written last is not known (0).
-
-        Source: remoting specification §2.5.6.
-        """
-        found = {}
-        for queue_id in range(read_queues):
-            if queue_id not in listed:
-                queue = MessageQueue(topic, broker, queue_id)
-                end = await self._offset_of(address, RequestCode.GET_MAX_OFFSET, queue)
-                found[queue] = TopicOffset(await self.min_offset_of(address, queue), end, 0)
-        return found
+        return read_queue_offsets(await self._body(address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic}))
 
     async def consume_stats(self, group: str, topic: str) -> dict[MessageQueue, ConsumeOffset]:
         """How far a group is in each queue of a topic."""
         found: dict[MessageQueue, ConsumeOffset] = {}
         fields = {"consumerGroup": check_group(group), "topic": topic}
         for address in await self._addresses(topic):
-            table = await self._offset_table(address, RequestCode.GET_CONSUME_STATS, fields)
-            for queue, value in table.items():
-                found[queue] = ConsumeOffset(
-                    _int(value, "brokerOffset"), _int(value, "consumerOffset"), _int(value, "lastTimestamp")
-                )
+            found |= read_consume_stats(await self._body(address, RequestCode.GET_CONSUME_STATS, fields))
         return found
 
     async def max_offset(self, queue: MessageQueue) -> int:
@@ -185,6 +121,10 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
     async def min_offset_of(self, address: str, queue: MessageQueue) -> int:
         """As `min_offset`, asked of the broker at an address."""
         return await self._offset_of(address, RequestCode.GET_MIN_OFFSET, queue)
+
+    async def max_offset_of(self, address: str, queue: MessageQueue) -> int:
+        """As `max_offset`, asked of the broker at an address."""
+        return await self._offset_of(address, RequestCode.GET_MAX_OFFSET, queue)
 
     async def consumer_offset(self, group: str, queue: MessageQueue) -> int | None:
         """The offset of a group in a queue, None when it has none."""
@@ -238,32 +178,14 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
 
     async def _offset_of(self, address: str, code: RequestCode, queue: MessageQueue, **more: str) -> int:
         response = await self._instance.call(address, RemotingCommand(code, {**_queue_fields(queue), **more}))
-        return _int(response.ext_fields, "offset")
+        return read_offset(response.ext_fields)
 
-    async def _offset_table(
-        self, address: str, code: RequestCode, fields: dict[str, str]
-    ) -> dict[MessageQueue, dict[str, Any]]:
-        response = await self._instance.call(address, RemotingCommand(code, dict(fields)))
-        table = parse_object(response.body).get("offsetTable") or {}
-        found = {}
-        for key, value in table.items():
-            queue = as_message_queue(key)
-            if queue is None or not isinstance(value, dict):
-                raise JsonBodyError(f"{address} sent an offset table with an entry that is none: {key!r}")
-            found[queue] = value
-        return found
+    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
+        return (await self._instance.call(address, RemotingCommand(code, dict(fields or {})))).body
 
-    async def _name_server_object(self, code: RequestCode, fields: dict[str, str]) -> dict[Any, Any]:
-        response = await self._instance.call_name_server(RemotingCommand(code, fields))
-        return parse_object(response.body)
+    async def _name_server_body(self, code: RequestCode) -> Body:
+        return (await self._instance.call_name_server(RemotingCommand(code))).body
 
 
 def _queue_fields(queue: MessageQueue) -> dict[str, str]:
     return {"topic": queue.topic, "queueId": str(queue.queue_id)}
-
-
-def _int(fields: dict[str, Any], name: str) -> int:
-    try:
-        return int(fields[name])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CodecError(f"an answer has no number {name}: {fields}") from error

@@ -12,7 +12,7 @@ Several topics, several queues and the positions of a consumer group can be in o
 A second instance with the same transactional id takes over: what the first one has open is aborted, and it can do no more.
 Asyncio; every method belongs to the loop it was started on, and one transaction is open at a time.
 
-Source: spec kafka §1.16, §3.8.
+Source: docs/spec/kafka.md §1.16, §3.8.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from broker_core.client.message import Message, SendResult, SendStatus, message_
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.protocol.admin.brokers import read_brokers
 from broker_core.protocol.atomic import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identity, QueueKey, Refusal
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import MessageQueue, emit, parse_object
+from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.message_id import UniqueIdGenerator
 from broker_core.protocol.message.tags import java_string_hash
@@ -324,8 +325,7 @@ class AtomicProducer(OpenedClient):
     async def _find_broker(self) -> None:
         """The broker that keeps the transactions of this id: always the same one, as long as there are the same brokers."""
         answer = await self._instance.call_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
-        table = parse_object(answer.body).get("brokerAddrTable") or {}
-        masters = sorted((str(name), data["brokerAddrs"]["0"]) for name, data in table.items() if "0" in data["brokerAddrs"])
+        masters = [(broker.name, broker.address) for broker in read_brokers(answer.body) if broker.has_master]
         if not masters:
             raise NetworkError("the name server knows no broker that takes messages")
         place = abs(java_string_hash(self.transactional_id or "")) % len(masters)

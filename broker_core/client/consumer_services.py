@@ -1,6 +1,6 @@
 """What brokers ask of a consumer on behalf of administrators: its state, one message consumed now, other offsets.
 
-Source: spec remoting §2.4, §4.8.
+Source: docs/spec/remoting.md §2.4, §4.8.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.stacks import stacks_text
 from broker_core.client.subscription import Subscription
 from broker_core.errors import OrbitError
+from broker_core.protocol.admin.offsets import read_reset_offsets
 from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.message.record import decode_record
 from broker_core.transport.connection import Connection
 
@@ -219,9 +220,7 @@ class ConsumerServices:
         refusal = self._other_group(command, "group")
         if refusal is not None:
             return refusal
-        table = parse_object(command.body).get("offsetTable") or {}
-        offsets = {queue: int(offset) for key, offset in table.items() if (queue := as_message_queue(key)) is not None}
-        self._spawn(self._reset(offsets))
+        self._spawn(self._reset(read_reset_offsets(command.body)))
         return command.reply()
 
     async def _reset(self, offsets: Mapping[MessageQueue, int]) -> None:

@@ -3,7 +3,7 @@
 Both work on process queues that their consumer fills. A failed message goes to ``failed``, which says whether it is off this
 consumer's hands; if not it is consumed again here, after a pause.
 
-Source: spec broker §6.2, §6.3.
+Source: docs/spec/broker.md §6.2, §6.3.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ AUDIT: Final = "audit-log"
 ORDER_TIMEOUT: Final = "order-timeout"
 PAY_RESULT: Final = "pay-result"
 DELIVER_MS: Final = "TIMER_DELIVER_MS"
-"""Property with the moment a message is due, ms since the epoch (Source: spec broker §3.6)."""
+"""Property with the moment a message is due, ms since the epoch (Source: docs/spec/broker.md §3.6)."""
 
 TOPIC_QUEUES: Final = {
     ORDERS: 8, PAYMENTS: 8, INVENTORY: 16, SHIPMENTS: 4, POINTS: 4, AUDIT: 2, ORDER_TIMEOUT: 4, PAY_RESULT: 4,

@@ -2,7 +2,7 @@
 
 Name servers tell each other nothing, so such an answer is true of the one that gives it, and of no other.
 
-Source: spec remoting §4 (routes), §2.5.1 (brokers and topics).
+Source: docs/spec/remoting.md §4 (routes), §2.5.1 (brokers and topics).
 """
 
 from __future__ import annotations

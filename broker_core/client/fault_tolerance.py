@@ -1,4 +1,7 @@
-"""Brokers that were slow or failed are left alone for a while. Pure; the time is an argument (Source: spec broker §2.4)."""
+"""Brokers that were slow or failed are left alone for a while. Pure; the time is an argument.
+
+Source: docs/spec/broker.md §2.4.
+"""
 
 from __future__ import annotations
 

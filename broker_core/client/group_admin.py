@@ -1,35 +1,28 @@
 """Administration of consumer groups: configs, members, what members disagree on, offsets.
 
-Source: spec remoting §2.5.4, §2.5.6, §2.5.7; broker §10.4.
+Source: docs/spec/remoting.md §2.5.4, §2.5.6, §2.5.7; docs/spec/broker.md §10.4.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from broker_core.client.instance import ClientInstance
 from broker_core.errors import RemoteError
+from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
+from broker_core.protocol.admin.groups import GroupSettings, read_all_group_settings, read_groups_of_topic
+from broker_core.protocol.admin.offsets import read_reset_offsets
+from broker_core.protocol.admin.running import RunningInfo, read_running_info
+from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
-from broker_core.protocol.filter.rejection import Wanted, wanted_of_table
+from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
+from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.names import check_group, check_topic
 
 _ANALYZED_AFTER_MS = 120_000
 """Members that started later are not compared: they may not have taken up everything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One member of a consumer group, as a broker knows it."""
-
-    client_id: str
-    address: str
-    language: str
-    version: int
 
 
 class GroupAdmin:
@@ -41,13 +34,16 @@ class GroupAdmin:
     async def master_addresses(self) -> dict[str, str]:
         """Broker name → address of its master."""
 
-    async def groups(self) -> dict[str, dict[str, Any]]:
-        """Configs of all consumer groups, with RocketMQ's keys; of the first broker that has one."""
-        found: dict[str, dict[str, Any]] = {}
+    @abstractmethod
+    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
+        """Body of a broker's answer."""
+
+    async def groups(self) -> dict[str, GroupSettings]:
+        """Settings of all consumer groups; of the first broker that has one."""
+        found: dict[str, GroupSettings] = {}
         for address in (await self.master_addresses()).values():
-            body = await self._object(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {})
-            for name, config in (body.get("subscriptionGroupTable") or {}).items():
-                found.setdefault(str(name), config)
+            table = read_all_group_settings(await self._body(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
+            found = table | found
         return found
 
     async def set_group(self, group: str, **settings: bool | int) -> None:
@@ -72,53 +68,53 @@ class GroupAdmin:
         """Names of the groups that consume a topic, or have offsets in it, sorted."""
         found: set[str] = set()
         for address in (await self.master_addresses()).values():
-            body = await self._object(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": check_topic(topic)})
-            found.update(map(str, body.get("groupList") or ()))
+            fields = {"topic": check_topic(topic)}
+            found.update(read_groups_of_topic(await self._body(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, fields)))
         return sorted(found)
 
-    async def members(self, group: str) -> list[Member]:
+    async def members(self, group: str) -> list[GroupMember]:
         """Members of a consumer group that are online, by client id."""
-        found: dict[str, Member] = {}
-        for body in await self._connection_lists(group):
-            for item in body.get("connectionSet") or ():
-                member = Member(item["clientId"], item["clientAddr"], str(item.get("language")), int(item["version"]))
-                found[member.client_id] = member
+        found = {member.client_id: member for body in await self._connections(group) for member in read_members(body)}
         return [found[client_id] for client_id in sorted(found)]
 
     async def subscriptions(self, group: str) -> dict[str, Wanted] | None:
         """What a group wants, by topic, as its members told the brokers; None where none of them is connected."""
         found: dict[str, Wanted] | None = None
-        for body in await self._connection_lists(group):
-            found = (found or {}) | wanted_of_table(body)
+        for body in await self._connections(group):
+            found = (found or {}) | read_subscriptions(body)
         return found
 
-    async def _connection_lists(self, group: str) -> list[dict[str, Any]]:
+    async def _connections(self, group: str) -> list[Body]:
         """What each broker knows of the members of a group; without the brokers that none is connected to."""
-        found: list[dict[str, Any]] = []
+        found: list[Body] = []
         for address in (await self.master_addresses()).values():
             try:
-                found.append(await self._object(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group}))
+                found.append(await self._body(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group}))
             except RemoteError as error:
                 if error.context.get("code") != ResponseCode.CONSUMER_NOT_ONLINE:
                     raise
         return found
 
-    async def running_info(self, group: str, client_id: str) -> dict[str, Any]:
-        """State of one member: ConsumerRunningInfo, asked through a broker."""
+    async def running_info(self, group: str, client_id: str) -> RunningInfo:
+        """State of one member, asked through a broker."""
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
         failure: RemoteError | None = None
         for address in (await self.master_addresses()).values():
             try:
-                return await self._object(address, RequestCode.GET_CONSUMER_RUNNING_INFO, fields)
+                body = await self._body(address, RequestCode.GET_CONSUMER_RUNNING_INFO, fields)
             except RemoteError as error:
                 failure = error
+            else:
+                return read_running_info(client_id, body)
         raise failure or RemoteError(f"no broker knows member {client_id} of group {group}", code=1)
 
     async def subscription_conflicts(self, group: str) -> list[str]:
         """What the members of a group subscribe differently, a sentence each; nothing for a group of one mind.
 
-        All members must want the same topics and expressions, or messages stay or get lost (Source: spec broker §10.3). As the
-        Java tools do, a group whose first member is a pull consumer or started less than two minutes before is not compared.
+        All members must want the same topics and expressions, or messages stay or get lost. As the Java tools do, a group whose
+        first member is a pull consumer or started less than two minutes before is not compared.
+
+        Source: docs/spec/broker.md §10.3.
         """
         infos = {member.client_id: await self.running_info(group, member.client_id) for member in await self.members(group)}
         return conflicts(infos, now_ms=self._now_ms())
@@ -143,11 +139,7 @@ class GroupAdmin:
         }
         found: dict[MessageQueue, int] = {}
         for address in (await self.master_addresses()).values():
-            body = await self._object(address, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields)
-            for key, offset in (body.get("offsetTable") or {}).items():
-                queue = as_message_queue(key)
-                if queue is not None:
-                    found[queue] = int(offset)
+            found |= read_reset_offsets(await self._body(address, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields))
         return found
 
     async def clone_offsets(self, source: str, target: str, topic: str, *, offline_only: bool = True) -> None:
@@ -165,29 +157,24 @@ class GroupAdmin:
     def _now_ms(self) -> int:
         """Milliseconds since the epoch."""
 
-    async def _object(self, address: str, code: RequestCode, fields: Mapping[str, str]) -> dict[Any, Any]:
-        response = await self._instance.call(address, RemotingCommand(code, dict(fields)))
-        return parse_object(response.body)
 
-
-def conflicts(infos: Mapping[str, Mapping[str, Any]], *, now_ms: int) -> list[str]:
-    """Compare what members subscribe (Source: spec broker §10.4).
+def conflicts(infos: Mapping[str, RunningInfo], *, now_ms: int) -> list[str]:
+    """Compare what members subscribe (Source: docs/spec/broker.md §10.4).
 
     Args:
-        infos: Client id → ConsumerRunningInfo.
+        infos: By client id.
         now_ms: Milliseconds since the epoch.
     """
     members = sorted(infos)
     if not members:
         return []
-    first = infos[members[0]].get("properties") or {}
-    started_ms = int(first.get("PROP_CONSUMER_START_TIMESTAMP") or 0)
-    if first.get("PROP_CONSUME_TYPE") != "CONSUME_PASSIVELY" or now_ms - started_ms < _ANALYZED_AFTER_MS:
+    first = infos[members[0]]
+    if not first.is_push or now_ms - max(first.start_ms, 0) < _ANALYZED_AFTER_MS:
         return []
     found = []
     before: tuple[str, frozenset[str]] | None = None
     for client_id in members:
-        wanted = frozenset(f"{item['topic']}@{item['subString']}" for item in infos[client_id].get("subscriptionSet") or ())
+        wanted = frozenset(f"{topic}@{expression}" for topic, expression in infos[client_id].subscriptions)
         if not wanted:
             found.append(f"{client_id} subscribes to nothing")
         if before is not None and wanted != before[1]:

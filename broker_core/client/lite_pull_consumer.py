@@ -4,7 +4,7 @@ Its queues come from the group, shared as those of a push consumer (``subscripti
 a poll gave counts as consumed at the next poll; offsets are committed now and then, or when the caller says so. One task at a
 time may poll. Asyncio.
 
-Source: spec broker §6.6.
+Source: docs/spec/broker.md §6.6.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ class LitePullConsumer(OpenedClient):
         return None
 
     def consumer_data(self) -> dict[str, Any] | None:
-        """ConsumerData of the heartbeat (Source: spec remoting §4.5)."""
+        """ConsumerData of the heartbeat (Source: docs/spec/remoting.md §4.5)."""
         subscriptions = self._rebalancer.subscriptions if self._subscribed else self._assigned
         return {
             "consumeFromWhere": str(self._consume_from),

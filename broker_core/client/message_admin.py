@@ -1,20 +1,20 @@
 """Administration of messages and brokers: search by key, one message consumed now, settings and figures of a broker.
 
-Source: spec remoting §2.2.6, §2.4, §2.5.2, §2.5.3.
+Source: docs/spec/remoting.md §2.2.6, §2.4, §2.5.2, §2.5.3.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.client.route import Route
 from broker_core.errors import RemoteError
+from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
+from broker_core.protocol.admin.routes import Route
+from broker_core.protocol.admin.running import ConsumeResult, read_consume_result
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message import properties as names
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
@@ -79,25 +79,23 @@ class MessageAdmin:
                 found.append(message)
         return sorted(found, key=lambda message: message.store_timestamp_ms)
 
-    async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> dict[str, Any]:
-        """Have one member of a group consume one message now; returns ConsumeMessageDirectlyResult."""
+    async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> ConsumeResult:
+        """Have one member of a group consume one message now."""
         host, _ = parse_offset_message_id(offset_message_id)
         fields = {"consumerGroup": group, "clientId": client_id, "msgId": offset_message_id}
         command = RemotingCommand(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields)
         response = await self._instance.call(str(host), command, _DIRECT_TIMEOUT_MS)
-        return parse_object(response.body)
+        return read_consume_result(response.body)
 
     async def runtime_info(self, address: str) -> dict[str, str]:
         """Figures of a broker, under RocketMQ's keys."""
         response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_RUNTIME_INFO))
-        table = parse_object(response.body).get("table") or {}
-        return {str(key): str(value) for key, value in table.items()}
+        return read_runtime(response.body)
 
     async def broker_settings(self, address: str) -> dict[str, str]:
         """Settings of a broker, under RocketMQ's keys."""
         response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_CONFIG))
-        lines = (line.partition("=") for line in bytes(response.body).decode("utf-8", "replace").splitlines())
-        return {key.strip(): value.strip() for key, sign, value in lines if sign and not key.startswith("#")}
+        return read_broker_settings(response.body)
 
     async def change_broker_settings(self, address: str, settings: Mapping[str, str]) -> None:
         """Change settings of a running broker; it refuses those that may not be changed.

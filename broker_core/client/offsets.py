@@ -1,4 +1,4 @@
-"""Where a group stands: offsets at the broker, or in a file for broadcasting (Source: spec broker §6.4, §6.5)."""
+"""Where a group stands: offsets at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def local_offsets_path(directory: Path | None, client_id: str, group: str) -> Pa
 async def first_offset(
     instance: ClientInstance, group: str, queue: MessageQueue, consume_from: ConsumeFrom, consume_from_ms: int
 ) -> int:
-    """Where a group without an offset begins in a queue (Source: spec broker §6.4).
+    """Where a group without an offset begins in a queue (Source: docs/spec/broker.md §6.4).
 
     Raises:
         RemoteError: The broker refuses.

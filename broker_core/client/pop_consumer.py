@@ -3,7 +3,7 @@
 No queues are divided and no offsets are kept: the broker hands each message to one consumer of the group and brings it again
 when it is not acked in time. Needs a broker that serves POP_MESSAGE: Orbit's, or RocketMQ 5. Asyncio; all on one loop.
 
-Source: spec remoting §2.6.1, §2.6.2.
+Source: docs/spec/remoting.md §2.6.1, §2.6.2.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import replace
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.route import PERMISSION_READ
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue

@@ -1,6 +1,6 @@
 """The messages of one queue that a consumer has fetched and not yet consumed. Sans-I/O.
 
-Source: spec broker §6.1, §6.2.
+Source: docs/spec/broker.md §6.1, §6.2.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from broker_core.client.instance import DEFAULT_TOPIC_QUEUES, ClientInstance, Cl
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, RawMessage, SendResult, SendStatus, message_properties
 from broker_core.client.request_reply import Requests
-from broker_core.client.route import Route
 from broker_core.client.unanswered import may_be_stored
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.codes import RETRYABLE_SEND_CODES, STORED_CODES, RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -363,7 +363,7 @@ class Producer(OpenedClient):
         return RemotingCommand(RequestCode.SEND_BATCH_MESSAGE, fields, body)
 
     def _fields(self, topic: str, properties: bytes, *, flag: int, sys_flag: int, batch: bool) -> dict[str, str]:
-        """Header of a send, short names (Source: spec remoting §2.2.1); queue and broker come with each attempt."""
+        """Header of a send, short names (Source: docs/spec/remoting.md §2.2.1); queue and broker come with each attempt."""
         return {
             "a": self.group,
             "b": topic,

@@ -2,7 +2,7 @@
 
 It joins no group, shares no queues and starts no tasks of its own. Asyncio.
 
-Source: spec broker §6.6.
+Source: docs/spec/broker.md §6.6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One pull from one queue: request, answer, decoded messages. All consumers use it (Source: spec remoting §2.2.3)."""
+"""One pull from one queue: request, answer, decoded messages. All consumers use it (Source: docs/spec/remoting.md §2.2.3)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ does not take them they are consumed again here, and the offset of their queue w
 and tries on. In broadcasting mode, where every member has every queue and its offsets in a file, a failed message is dropped.
 Pulls go to the master. Asyncio; all on one loop.
 
-Source: spec broker §6.
+Source: docs/spec/broker.md §6.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class PushConsumer(OpenedClient):
         return None
 
     def consumer_data(self) -> dict[str, Any] | None:
-        """ConsumerData of the heartbeat (Source: spec remoting §4.5)."""
+        """ConsumerData of the heartbeat (Source: docs/spec/remoting.md §4.5)."""
         return {
             "consumeFromWhere": str(self._consume_from),
             "consumeType": "CONSUME_PASSIVELY",
@@ -329,7 +329,7 @@ class PushConsumer(OpenedClient):
         process_queue.committed_offset = offset
 
     async def _start_offset(self, queue: MessageQueue) -> int:
-        """The group's offset, or where it begins (Source: spec broker §6.4)."""
+        """The group's offset, or where it begins (Source: docs/spec/broker.md §6.4)."""
         stored = await self._offsets.read(queue)
         if stored is not None:
             return stored

@@ -1,4 +1,4 @@
-"""Locks that an orderly consumer holds on its queues at the brokers (Source: spec broker §6.3, §7.5).
+"""Locks that an orderly consumer holds on its queues at the brokers (Source: docs/spec/broker.md §6.3, §7.5).
 
 A lock is trusted for ``lock_valid_ms`` after the broker confirmed it, half of what the broker keeps it for.
 """

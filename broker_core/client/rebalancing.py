@@ -2,7 +2,7 @@
 
 It decides and tells its owner, who takes queues up and gives them up; it pulls nothing and stores no offsets.
 
-Source: spec broker §7.1, §7.2.
+Source: docs/spec/broker.md §7.1, §7.2.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, repeat
-from broker_core.client.route import Route
 from broker_core.client.subscription import SQL92, Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.protocol.admin.connections import read_member_ids
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.allocation import Strategy
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import MessageQueue, emit, parse_object
+from broker_core.protocol.json_body import MessageQueue, emit
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +154,7 @@ class Rebalancer:
             except (NetworkError, RemoteError) as error:
                 failure = error
                 continue
-            return [str(client_id) for client_id in parse_object(response.body).get("consumerIdList") or ()]
+            return read_member_ids(response.body)
         if failure is not None:
             raise failure
         return []

@@ -1,6 +1,7 @@
 """Records as brokers store them, for whoever reads a cluster through: raw bytes, one behind the other. Moves no group's offset.
 
-Source: spec remoting §2.2.3 (PULL_MESSAGE), §2.2.6 (QUERY_MESSAGE, VIEW_MESSAGE_BY_ID); broker §0.3 (the group of tools).
+Source: docs/spec/remoting.md §2.2.3 (PULL_MESSAGE), §2.2.6 (QUERY_MESSAGE, VIEW_MESSAGE_BY_ID);
+docs/spec/broker.md §0.3 (the group of tools).
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.client.route import Route
 from broker_core.errors import CodecError, RemoteError
+from broker_core.protocol.admin.offsets import read_queue_units
+from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.queue_unit import QueueUnit
 
 _TOOLS_GROUP = "TOOLS_CONSUMER"
 """The group that brokers keep for tools; it needs no subscription."""
@@ -43,14 +46,24 @@ class RecordAdmin:
     async def record_by_offset_id(self, offset_message_id: str) -> bytes:
         """The record an offset message id points to, from the broker whose address is in it."""
         host, physical_offset = parse_offset_message_id(offset_message_id)
+        return await self.record_at(str(host), physical_offset)
+
+    async def record_at(self, address: str, physical_offset: int) -> bytes:
+        """The record at a place of one broker's commit log; a broker that has none there refuses with SYSTEM_ERROR."""
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        return bytes((await self._instance.call(str(host), command)).body)
+        return bytes((await self._instance.call(address, command)).body)
+
+    async def queue_units_of(self, address: str, queue: MessageQueue, offset: int, count: int) -> list[QueueUnit]:
+        """Entries of a consume queue from an offset on."""
+        fields = {"topic": queue.topic, "queueId": str(queue.queue_id), "index": str(offset), "count": str(count)}
+        command = RemotingCommand(RequestCode.QUERY_CONSUME_QUEUE, fields)
+        return read_queue_units((await self._instance.call(address, command)).body)
 
     async def records_by_key(self, address: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
         """Records that one broker finds in its index, unchecked; it may give fewer than asked for.
 
         The flag of Java clients that says whether the key is a unique id is not sent: brokers of 4.9 leave it out of what is
-        signed and those of 5.x do not, and it changes nothing but the count (Source: spec remoting §7.1).
+        signed and those of 5.x do not, and it changes nothing but the count (Source: docs/spec/remoting.md §7.1).
 
         Args:
             address: Of the broker.

@@ -1,6 +1,8 @@
-"""Requests that a consumer answers: the reply comes back over the broker (Source: spec broker §2.7, remoting §2.2.11, §2.4).
+"""Requests that a consumer answers: the reply comes back over the broker.
 
 Keeps the requests that wait; who sends and receives is the producer.
+
+Source: docs/spec/broker.md §2.7, docs/spec/remoting.md §2.2.11, §2.4.
 """
 
 from __future__ import annotations

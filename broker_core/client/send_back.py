@@ -1,4 +1,7 @@
-"""Messages that a consumer could not consume: back to the broker, which brings them again later (Source: spec broker §8)."""
+"""Messages that a consumer could not consume: back to the broker, which brings them again later.
+
+Source: docs/spec/broker.md §8.
+"""
 
 from __future__ import annotations
 

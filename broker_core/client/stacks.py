@@ -1,4 +1,7 @@
-"""What the threads of this process do, in the form in which Java clients tell it (Source: spec remoting §4.8, ``jstack``)."""
+"""What the threads of this process do, in the form in which Java clients tell it.
+
+Source: docs/spec/remoting.md §4.8, ``jstack``.
+"""
 
 from __future__ import annotations
 

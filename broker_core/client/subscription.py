@@ -1,4 +1,4 @@
-"""What a consumer wants of a topic, as it tells brokers and as it checks itself (Source: spec remoting §4.5, §5.5)."""
+"""What a consumer wants of a topic, as it tells brokers and as it checks itself (Source: docs/spec/remoting.md §4.5, §5.5)."""
 
 from __future__ import annotations
 

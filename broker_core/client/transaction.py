@@ -19,7 +19,7 @@ consumers must be able to take that.
         result = producer.send_in_transaction(message, lambda message: orders.pay(message.keys[0]))
         print(result.state)
 
-Source: spec broker §4.3, §4.7 steps 5 and 6.
+Source: docs/spec/broker.md §4.3, §4.7 steps 5 and 6.
 """
 
 from __future__ import annotations

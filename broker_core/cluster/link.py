@@ -11,14 +11,16 @@ from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
-from broker_core.client.route import parse_route
-from broker_core.cluster.answers import BrokerPlace, read_brokers
+from broker_core.cluster.asking import Question
 from broker_core.cluster.budget import Budget
+from broker_core.cluster.model import OFFSET_MAX, QueueSlice
 from broker_core.cluster.numbering import BrokerNumbers
-from broker_core.cluster.own_reads import record_count
+from broker_core.cluster.records import record_count
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers
+from broker_core.protocol.admin.routes import read_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -28,7 +30,7 @@ _T = TypeVar("_T")
 ASKED_AGAIN = "; it is asked again until it does"
 """What is told of a broker that does not answer while it is watched."""
 V5 = 413
-"""Ordinal of the first release 5.0.0 (Source: spec remoting §1.9)."""
+"""Ordinal of the first release 5.0.0 (Source: docs/spec/remoting.md §1.9)."""
 
 
 class ClusterLink(AdminClient):
@@ -102,6 +104,10 @@ class ClusterLink(AdminClient):
         """
         return self._former.get(address)
 
+    def slice_of(self, queue: MessageQueue, first: int = 0, end: int = OFFSET_MAX) -> QueueSlice:
+        """A slice of a queue; raises as `address_of`."""
+        return QueueSlice(queue.topic, queue.broker_name, self.address_of(queue.broker_name), queue.queue_id, first, end)
+
     async def ask_name_server(self, command: RemotingCommand) -> RemotingCommand:
         """Ask the first name server that answers; raises as `ask`."""
         timeout_ms = self.settings.timeout_ms
@@ -121,7 +127,7 @@ class ClusterLink(AdminClient):
             if refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
                 return None
             raise
-        return frozenset(data.broker_name for data in parse_route(topic, answer.body).queues)
+        return frozenset(data.broker_name for data in read_route(topic, answer.body).queues)
 
     async def ask(self, broker: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
         """Ask a broker for a person, at once.
@@ -135,13 +141,13 @@ class ClusterLink(AdminClient):
 
     async def ask_gently(self, broker: str, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
         """Ask a broker for figures, when its budget allows it; raises as `ask`."""
-        response = await self._gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
+        response = await self.gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
         self.budget_of(broker).spend_bytes(len(response.body))
         return response
 
     async def ask_slave_gently(self, broker: str, address: str, code: RequestCode) -> RemotingCommand:
         """Ask a slave of a broker, within the broker's budget; raises as `ask`."""
-        return await self._gently(broker, lambda: self._instance.call(address, RemotingCommand(code)))
+        return await self.gently(broker, lambda: self._instance.call(address, RemotingCommand(code)))
 
     async def stored_offset(self, group: str, queue: MessageQueue) -> int:
         """Offset that a group has stored for a queue, asked of its broker and not by route; -1 where there is none.
@@ -168,27 +174,23 @@ class ClusterLink(AdminClient):
             self.own_reads[queue.broker_name] += record_count(body)
         return body, following
 
-    async def pull_batch_gently(self, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
-        """Records of a queue from an offset on, and where to go on, when its budget allows it. Raises as `ask`."""
-        address = self.address_of(queue.broker_name)
-        body, following = await self._gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, count))
-        self.budget_of(queue.broker_name).spend_bytes(len(body))
-        return body, following
-
     async def find_gently(self, broker: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
         """What a broker's index finds, as `records_by_key`, when its budget allows it. Raises as `ask`."""
         address = self.address_of(broker)
         find = partial(self.records_by_key, address, topic, key, count=count, until_ms=until_ms)
-        body = await self._gently(broker, find)
+        body = await self.gently(broker, find)
         self.budget_of(broker).spend_bytes(len(body))
         return body
 
     async def pull_gently(self, queue: MessageQueue, offset: int) -> bytes:
         """The record at an offset of a queue, for its figures; empty where there is none. Raises as `ask`."""
-        body, _following = await self.pull_batch_gently(queue, offset, 1)
+        address = self.address_of(queue.broker_name)
+        body, _following = await self.gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, 1))
+        self.budget_of(queue.broker_name).spend_bytes(len(body))
         return body
 
-    async def _gently(self, broker: str, ask: Callable[[], Awaitable[_T]]) -> _T:
+    async def gently(self, broker: str, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """The answer to one request, sent when the broker's budget allows it; raises as `ask`."""
         budget = self.budget_of(broker)
         # Figures, live tails and life lines take turns, so what is allowed after a pause is still allowed when it ends.
         async with self._turns.setdefault(broker, asyncio.Lock()):
@@ -230,6 +232,25 @@ class ClusterLink(AdminClient):
                 "the whole topic. Nothing was changed; stop the group and set the offset offline, or reset the whole topic",
                 broker=broker,
             )
+
+
+class AskGently:
+    """An `Asking` that keeps to what a watched broker may be asked for.
+
+    Args:
+        link: To the cluster.
+    """
+
+    def __init__(self, link: ClusterLink) -> None:
+        self._link = link
+
+    async def ask(self, part: QueueSlice, question: Question[_T]) -> _T:
+        """As `Asking.ask`."""
+        return await self._link.gently(part.broker, question)
+
+    def took(self, part: QueueSlice, _messages: int, byte_count: int) -> None:
+        """As `Asking.took`."""
+        self._link.budget_of(part.broker).spend_bytes(byte_count)
 
 
 def refused_as(error: RemoteError, code: int) -> bool:

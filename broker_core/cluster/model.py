@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broker_core.protocol.json_body import MessageQueue
+
 OFFSET_MAX = (1 << 63) - 1
 MESSAGES_PER_SECOND = 50_000
 BYTES_PER_SECOND = 32 << 20
@@ -44,6 +46,11 @@ class QueueSlice:
     first: int
     end: int
     singly: bool = False
+
+    @property
+    def queue(self) -> MessageQueue:
+        """The queue that it is a slice of."""
+        return MessageQueue(self.topic, self.broker, self.queue_id)
 
     @property
     def messages(self) -> int:

@@ -1,25 +1,11 @@
 """What the console itself pulls of a broker, told apart from what others get of it.
 
-A broker counts every message that a pull takes out (Source: spec remoting §2.5.3, ``msgGetTotalTodayNow``), those of the
-console's pages, tails and searches, too.
+A broker counts every message that a pull takes out, those of the console's pages, tails and searches, too.
+
+Source: docs/spec/remoting.md §2.5.3, ``msgGetTotalTodayNow``.
 """
 
 from __future__ import annotations
-
-import struct
-
-_SIZE = struct.Struct(">i")
-
-
-def record_count(body: bytes) -> int:
-    """Records in the answer to a pull."""
-    count = position = 0
-    while position + _SIZE.size <= len(body):
-        (size,) = _SIZE.unpack_from(body, position)
-        if size <= 0:
-            break
-        position, count = position + size, count + 1
-    return count
 
 
 class OwnReads:

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.sync import LoopThread
+from broker_core.cluster.asking import AskAgain
 from broker_core.cluster.key_place import security_at
+from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.model import QueueSlice, ReadLimits, Survey, Wanted
-from broker_core.cluster.pace import Pace
-from broker_core.cluster.pulls import BrokerPatience, RecordPuller
-from broker_core.cluster.queue_client import QueueClient
+from broker_core.cluster.puller import Pulled, Puller
 from broker_core.cluster.survey import ClusterSurvey
+from broker_core.cluster.watch_settings import WatchSettings
+from broker_core.config import RemotingLimits
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
-from broker_core.protocol.message.record import FIXED_BYTES, QUEUE_OFFSET_POSITION, SIZE
 
+ANSWER_MS = 10_000
+"""For one answer: one that reads much also reads what a broker has to fetch from its disk."""
+PULL_MESSAGES = 256
+"""Asked for in one pull; a broker answers what its own bounds allow, 32 by default."""
 PULLS_AT_ONCE = 4
 SPAN_MESSAGES = 1_024
 """Offsets that one of the pulls at once works through."""
@@ -109,7 +114,8 @@ class QueueReader:
 
     async def _survey(self, wanted: Wanted) -> Survey:
         await self._client.start()
-        return await ClusterSurvey(self._client, wanted, BrokerPatience(self._limits.retry_seconds)).look()
+        unpaced = ReadLimits(0, 0, self._limits.retry_seconds)
+        return await ClusterSurvey(self._client, wanted, Puller(self._client, AskAgain(unpaced))).look()
 
     def turns(self, parts: Sequence[QueueSlice]) -> Iterator[Turn]:
         """Read slices one after the other; what cannot be read is told in the turns and ends nothing.
@@ -130,8 +136,9 @@ class QueueReader:
                     ahead.cancel()
 
 
-async def _client(name_servers: str, security: ClientSecurity | None) -> QueueClient:
-    return QueueClient(name_servers, security=security)
+async def _client(name_servers: str, security: ClientSecurity | None) -> ClusterLink:
+    limits = RemotingLimits(request_timeout_ms=ANSWER_MS)
+    return ClusterLink(name_servers, WatchSettings(timeout_ms=ANSWER_MS), security=security, limits=limits)
 
 
 @dataclass(slots=True)
@@ -150,18 +157,15 @@ def _spans(part: QueueSlice) -> list[_Span]:
 class _Reading:
     """What the turns of one reader share. On one event loop."""
 
-    def __init__(self, client: QueueClient, limits: ReadLimits) -> None:
-        self._puller = RecordPuller(client, BrokerPatience(limits.retry_seconds))
-        self._limits = limits
-        self._paces: dict[str, Pace] = {}
+    def __init__(self, client: ClusterLink, limits: ReadLimits) -> None:
+        self._puller = Puller(client, AskAgain(limits))
         self._taken_bytes = 0
 
     async def turn(self, part: QueueSlice, spans: list[_Span]) -> Turn:
         """Read some spans at once; what is left of them stays in ``spans``, which is emptied by a fault."""
-        pace = self._paces.setdefault(part.address, Pace(self._limits))
         self._taken_bytes = 0
         now = spans[:PULLS_AT_ONCE]
-        read = await asyncio.gather(*(self._span(part, span, pace) for span in now))
+        read = await asyncio.gather(*(self._span(part, span) for span in now))
         left = [one for _records, lefts in read for one in lefts]
         spans[:PULLS_AT_ONCE] = [span for span in now if span.first < span.end]
         fault = next((one for one in left if one.fault is not None), None)
@@ -171,76 +175,38 @@ class _Reading:
             spans.clear()
         return Turn(part, b"".join(record for records, _left in read for record in records), tuple(left))
 
-    async def _span(self, part: QueueSlice, span: _Span, pace: Pace) -> tuple[list[bytes], list[Left]]:
+    async def _span(self, part: QueueSlice, span: _Span) -> tuple[list[bytes], list[Left]]:
         bodies: list[bytes] = []
         left: list[Left] = []
+        piece = replace(part, first=span.first, end=span.end)
         while span.first < span.end and self._taken_bytes < TURN_BYTES:
-            await pace.wait()
             try:
-                body, following = await self._puller.records(part, span.first, span.end - span.first)
-                if not body:
-                    left += await self._gone(part, span, following)
-                elif following <= span.first:
+                pulled = await self._puller.pull(piece, span.first, PULL_MESSAGES)
+                if not pulled.body:
+                    left += await self._gone(piece, span, pulled)
+                elif pulled.is_end:
                     raise CodecError(f"{part.address} gives messages from offset {span.first:,} on and names no next offset")
             except (NetworkError, RemoteError, CodecError) as error:
                 left.append(Left(part, span.end - span.first, _reason(part, error), error))
                 span.first = span.end
                 break
-            pace.took(_record_count(body), len(body))
-            self._taken_bytes += len(body)
-            is_wide = following > span.end or _begins_before(body, span.first)
-            bodies.append(_cut(body, span.first, span.end) if is_wide else body)
-            span.first = min(max(following, span.first), span.end)
-        return bodies, left
+            self._taken_bytes += len(pulled.body)
+            bodies.append(pulled.body)
+            span.first = max(pulled.following, span.first)
+        return bodies, [replace(one, part=part) for one in left]
 
-    async def _gone(self, part: QueueSlice, span: _Span, following: int) -> list[Left]:
+    async def _gone(self, piece: QueueSlice, span: _Span, pulled: Pulled) -> list[Left]:
         """Why an answer holds nothing; afterwards the span goes on, or is at its end."""
-        lowest = min(await self._puller.min_offset(part), span.end)
+        lowest = min(await self._puller.min_offset(piece), span.end)
         if lowest > span.first:
-            expired = Left(part, lowest - span.first, EXPIRED)
+            expired = Left(piece, lowest - span.first, EXPIRED)
             span.first = lowest
             return [expired]
-        if following > span.first:
+        if not pulled.is_end:
             return []  # what lies there is not given to consumers
-        cut = Left(part, span.end - span.first, CUT)
+        cut = Left(piece, span.end - span.first, CUT)
         span.first = span.end
         return [cut]
-
-
-def _begins_before(body: bytes, first: int) -> bool:
-    """Whether an answer begins with a record from before an offset: one that holds several messages."""
-    offset = body[QUEUE_OFFSET_POSITION : QUEUE_OFFSET_POSITION + 8]
-    return len(offset) == 8 and int.from_bytes(offset, "big") < first
-
-
-def _cut(body: bytes, first: int, end: int) -> bytes:
-    """The records of an answer whose offsets are within a range, and what follows the last that can be read.
-
-    Where offsets are missing a broker gives later messages instead, which belong to the next span.
-    """
-    kept = []
-    position = 0
-    while position + FIXED_BYTES <= len(body):
-        size = SIZE.unpack_from(body, position)[0]
-        if size < FIXED_BYTES:
-            break
-        place = position + QUEUE_OFFSET_POSITION
-        if first <= int.from_bytes(body[place : place + 8], "big") < end:
-            kept.append(body[position : position + size])
-        position += size
-    return b"".join([*kept, body[position:]])
-
-
-def _record_count(body: bytes) -> int:
-    """Records in an answer, as far as their lengths add up."""
-    count = position = 0
-    while position + SIZE.size <= len(body):
-        size = SIZE.unpack_from(body, position)[0]
-        if size <= 0:
-            break
-        position += size
-        count += 1
-    return count
 
 
 def _reason(part: QueueSlice, error: OrbitError) -> str:

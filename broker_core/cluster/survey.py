@@ -1,8 +1,8 @@
-"""What queues of a cluster hold something that is wanted, and from where to where: asked once, before anything is read.
+"""What queues there are, where they begin and end, and what of them is wanted: asked once, before anything is read.
 
 A broker that does not answer and a topic that nobody knows are named; the others are read all the same.
 
-Source: spec remoting §2.2.5 (offsets by time), §2.5.4 (GET_TOPIC_STATS_INFO), §4.4 (routes).
+Source: docs/spec/remoting.md §2.2.5 (offsets by time), §2.5.4 (GET_TOPIC_STATS_INFO), §4.4 (routes).
 """
 
 from __future__ import annotations
@@ -11,26 +11,47 @@ import asyncio
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
-from broker_core.client.route import PERMISSION_READ, QueueData, Route
-from broker_core.cluster.answers import QueueOffsets, read_queue_offsets
+from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.model import CLOCK_MARGIN_MS, QueueSlice, Survey, Unknown, Wanted
-from broker_core.cluster.pulls import BrokerPatience, RecordPuller
-from broker_core.cluster.queue_client import QueueClient
-from broker_core.cluster.time_bounds import first_from, time_of_answer
+from broker_core.cluster.puller import UNLISTED_TOPICS, Puller
+from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
-from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.admin.offsets import QueueOffsets
+from broker_core.protocol.admin.routes import PERMISSION_READ, QueueData, Route
+from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 QUESTIONS_AT_ONCE = 16
 INTERNAL_TOPICS = (names.SCHEDULE_TOPIC, names.WHEEL_TIMER_TOPIC, HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC)
-UNLISTED_TOPICS = (HALF_TOPIC, OP_TOPIC)
-"""Those of them that 4.x brokers tell no name server of."""
 _GROUP_TOPICS = (names.RETRY_PREFIX, names.DLQ_PREFIX)
 _TOLD = (NetworkError, RemoteError, CodecError)
 _NEAR_NAMES = 3
+
+
+async def queues_on(
+    puller: Puller, topic: str, broker: str, address: str, read_queues: int
+) -> list[tuple[QueueSlice, QueueOffsets]]:
+    """Queues of a topic on one broker, by id, each as a whole with what it holds.
+
+    Brokers of 4.x leave queues out that may be read but no longer written (docs/spec/remoting.md §2.5.6): those of the first
+    ``read_queues`` are asked for one by one, and when they were written last is not known. Raises as `Puller`.
+    """
+    any_queue = QueueSlice(topic, broker, address, 0, 0, 0)
+    held = {queue.queue_id: offsets for queue, offsets in (await puller.held(any_queue)).items()}
+    for queue_id in range(read_queues):
+        if queue_id not in held:
+            held[queue_id] = await offsets_of(puller, replace(any_queue, queue_id=queue_id))
+    return [
+        (replace(any_queue, queue_id=queue_id, first=offsets.min_offset, end=offsets.max_offset), offsets)
+        for queue_id, offsets in sorted(held.items())
+    ]
+
+
+async def offsets_of(puller: Puller, part: QueueSlice) -> QueueOffsets:
+    """What the slice's queue holds, asked of that queue; raises as `Puller`."""
+    return QueueOffsets(*await asyncio.gather(puller.min_offset(part), puller.max_offset(part)), 0)
 
 
 class ClusterSurvey:
@@ -39,14 +60,13 @@ class ClusterSurvey:
     Args:
         client: Started.
         wanted: What to look for.
-        patience: With brokers.
+        puller: Asks the brokers.
     """
 
-    def __init__(self, client: QueueClient, wanted: Wanted, patience: BrokerPatience) -> None:
+    def __init__(self, client: ClusterLink, wanted: Wanted, puller: Puller) -> None:
         self._client = client
         self._wanted = wanted
-        self._patience = patience
-        self._puller = RecordPuller(client, patience)
+        self._puller = puller
         self._at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
         self._slices: list[QueueSlice] = []
         self._unknown: dict[Unknown, None] = {}
@@ -69,13 +89,7 @@ class ClusterSurvey:
         topics = self._topics_of(known)
         await asyncio.gather(*(self._topic(topic) for topic in topics))
         unlisted = [topic for topic in UNLISTED_TOPICS if topic not in known and self._wants(topic)]
-        await asyncio.gather(
-            *(
-                self._unlisted(topic, broker, self._client.address_of(broker), TRANSACTION_QUEUE_ID)
-                for topic in unlisted
-                for broker in brokers
-            )
-        )
+        await asyncio.gather(*(self._unlisted(topic, broker) for topic in unlisted for broker in brokers))
         slices = sorted(self._slices, key=lambda one: (one.topic, one.broker, one.queue_id))
         return Survey(tuple(slices), tuple(self._unknown), tuple(brokers))
 
@@ -101,12 +115,12 @@ class ClusterSurvey:
     async def _topic(self, topic: str) -> None:
         try:
             async with self._at_once:
-                route = await self._client.current_route(topic)
+                route = await self._client.readable_route(topic)
         except _TOLD as error:
-            self._miss("", f"the name server could not tell where topics are: {error.message}")
+            # One that does not exist was deleted since the name server listed it.
+            if error.context.get("code") != ResponseCode.TOPIC_NOT_EXIST:
+                self._miss("", f"the name server could not tell where topics are: {error.message}")
             return
-        if route is None:
-            return  # it was deleted since its name was told
         await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))
 
     async def _part(self, topic: str, route: Route, data: QueueData) -> None:
@@ -115,46 +129,39 @@ class ClusterSurvey:
         if address is None:
             self._miss(broker, f"the name server tells no address of broker {broker}")
             return
+        readable = data.read_queues if data.permission & PERMISSION_READ else 0
         try:
             async with self._at_once:
-                call = partial(self._client.call, address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
-                held = read_queue_offsets((await self._patience.ask(address, call)).body)
+                queues = await queues_on(self._puller, topic, broker, address, readable)
         except _TOLD as error:
             self._miss(broker, _reason(broker, error))
             return
-        readable = data.read_queues if data.permission & PERMISSION_READ else 0
-        # Brokers of 4.x leave out queues that may be read but no longer written (remoting specification §2.5.6).
-        await asyncio.gather(*(self._unlisted(topic, broker, address, one) for one in range(readable) if one not in held))
         await asyncio.gather(
-            *(
-                self._queue(QueueSlice(topic, broker, address, queue_id, 0, 0, queue_id >= readable), offsets)
-                for queue_id, offsets in held.items()
-            )
+            *(self._queue(replace(part, singly=part.queue_id >= readable), held.last_store_ms) for part, held in queues)
         )
 
-    async def _unlisted(self, topic: str, broker: str, address: str, queue_id: int) -> None:
-        """A queue that no answer lists with what it holds."""
-        part = QueueSlice(topic, broker, address, queue_id, 0, 0)
+    async def _unlisted(self, topic: str, broker: str) -> None:
+        """The queue of a topic that no broker lists."""
+        part = QueueSlice(topic, broker, self._client.address_of(broker), TRANSACTION_QUEUE_ID, 0, 0)
         try:
             async with self._at_once:
-                first = await self._puller.min_offset(part)
-                end = await self._offset(part, RequestCode.GET_MAX_OFFSET, {})
+                held = await offsets_of(self._puller, part)
         except _TOLD as error:
             self._miss(broker, _reason(broker, error))
             return
-        await self._queue(part, QueueOffsets(first, end, 0))
+        await self._queue(replace(part, first=held.min_offset, end=held.max_offset), 0)
 
-    async def _queue(self, queue: QueueSlice, held: QueueOffsets) -> None:
+    async def _queue(self, queue: QueueSlice, last_store_ms: int) -> None:
         """Add what is wanted of a queue, if it holds any of it."""
         bounds = self._wanted.bounds(queue.topic, queue.broker, queue.queue_id)
         if bounds is None:
             return
-        whole = replace(queue, first=max(held.min_offset, bounds[0]), end=min(held.max_offset, bounds[1]))
+        whole = replace(queue, first=max(queue.first, bounds[0]), end=min(queue.end, bounds[1]))
         if self._wanted.with_empty:
             self._slices.append(replace(whole, end=max(whole.first, whole.end)))
             return
         from_ms = self._wanted.from_ms
-        if whole.messages <= 0 or (from_ms is not None and 0 < held.last_store_ms < from_ms - CLOCK_MARGIN_MS):
+        if whole.messages <= 0 or (from_ms is not None and 0 < last_store_ms < from_ms - CLOCK_MARGIN_MS):
             return
         try:
             async with self._at_once:
@@ -165,38 +172,17 @@ class ClusterSurvey:
         if part.messages > 0:
             self._slices.append(part)
 
-    # ---- times ---------------------------------------------------------------------------------------------------------
-
     async def _within_times(self, queue: QueueSlice) -> QueueSlice:
-        """The part of a queue that holds a range of times; those of a broker whose clock was set back lie around it."""
+        """The part of a queue that holds a range of times, and messages around it of a broker whose clock was set back."""
         if queue.singly:
             return queue  # to look for a time costs as much as to read on
-        first, end = queue.first, queue.end
-        if self._wanted.from_ms is not None:
-            first = await self._first_from(queue, first, self._wanted.from_ms - CLOCK_MARGIN_MS)
-        if self._wanted.to_ms is not None:
-            end = await self._first_from(queue, first, self._wanted.to_ms + CLOCK_MARGIN_MS)
-        return replace(queue, first=first, end=end)
-
-    async def _first_from(self, queue: QueueSlice, first: int, at_ms: int) -> int:
-        if at_ms <= 0:
-            return first
-        more = {"timestamp": str(at_ms), "boundaryType": "LOWER"}
-        guess = await self._offset(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, more)
-        return await first_from(partial(self._store_ms, queue), at_ms, first, queue.end, guess)
-
-    async def _store_ms(self, queue: QueueSlice, offset: int) -> int:
-        """Store time of the first message from an offset on; before all times where it is not there any more."""
-        record, following = await self._puller.records(queue, offset, 1)
-        return time_of_answer(record, offset, following, name=queue.name)
-
-    async def _offset(self, part: QueueSlice, code: RequestCode, more: dict[str, str]) -> int:
-        fields = {"topic": part.topic, "queueId": str(part.queue_id), **more}
-        answer = await self._patience.ask(part.address, partial(self._client.call, part.address, code, fields))
-        try:
-            return int(answer.ext_fields["offset"])
-        except (KeyError, ValueError) as error:
-            raise CodecError(f"{part.address} tells no offset of {part.name}: {answer.ext_fields}") from error
+        from_ms, to_ms = self._wanted.from_ms, self._wanted.to_ms
+        return await within_times(
+            self._puller,
+            queue,
+            None if from_ms is None else from_ms - CLOCK_MARGIN_MS,
+            None if to_ms is None else to_ms + CLOCK_MARGIN_MS,
+        )
 
     def _miss(self, broker: str, reason: str) -> None:
         self._unknown[Unknown(broker, reason)] = None

@@ -3,17 +3,18 @@
 Brokers are asked for a place first and then proved wrong or right by the messages on both sides of it: 4.x answers with the
 nearest message, of several with one time with any, and looks by the times of files, which a copy of a store has lost.
 
-Source: spec remoting §2.2.5; broker §11.2 (search by time).
+Source: docs/spec/remoting.md §2.2.5; docs/spec/broker.md §11.2 (search by time).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
-from broker_core.client.admin import AdminClient
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
 from broker_core.errors import CodecError
-from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import FIXED_BYTES, store_timestamp_ms
 
 _BEFORE_ALL = -1
@@ -47,33 +48,37 @@ async def first_from(store_ms: StoreTime, at_ms: int, first: int, end: int, gues
     return low
 
 
-async def queue_first_from(admin: AdminClient, address: str, queue: MessageQueue, at_ms: int, *, first: int, end: int) -> int:
-    """The first offset of a queue from ``first`` to ``end`` whose message was stored at or after a time; ``end`` if none was.
+async def first_stored_from(puller: Puller, part: QueueSlice, at_ms: int) -> int:
+    """The first offset of a slice whose message was stored at or after a time; its end if none was.
 
     Args:
-        admin: A started client.
-        address: Of the queue's broker.
-        queue: Of that broker; moves no group's offset.
+        puller: Asks the broker.
+        part: The slice.
         at_ms: The time, epoch milliseconds.
-        first: Offset.
-        end: Offset; not asked for.
 
     Raises:
-        NetworkError: The broker does not answer.
-        RemoteError: It refuses.
-        CodecError: Its answer cannot be read.
+        NetworkError, RemoteError, CodecError: As `Puller`.
     """
-    if first >= end:
-        return end
+    if part.first >= part.end:
+        return part.end
     if at_ms <= 0:
-        return first
-    guess = await admin.offset_by_time_of(address, queue, at_ms)
-    return await first_from(partial(_store_ms, admin, address, queue), at_ms, first, end, guess)
+        return part.first
+    guess = await puller.offset_near(part, at_ms)
+    return await first_from(partial(_store_ms, puller, part), at_ms, part.first, part.end, guess)
 
 
-async def _store_ms(admin: AdminClient, address: str, queue: MessageQueue, offset: int) -> int:
-    record, following = await admin.pull_records(address, queue, offset, 1)
-    return time_of_answer(record, offset, following, name=f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}")
+async def within_times(puller: Puller, part: QueueSlice, from_ms: int | None, to_ms: int | None) -> QueueSlice:
+    """What of a slice was stored at or after ``from_ms`` and before ``to_ms``; raises as `first_stored_from`."""
+    if from_ms is not None:
+        part = replace(part, first=await first_stored_from(puller, part, from_ms))
+    if to_ms is not None:
+        part = replace(part, end=await first_stored_from(puller, part, to_ms))
+    return part
+
+
+async def _store_ms(puller: Puller, part: QueueSlice, offset: int) -> int:
+    record, following = await puller.records(part, offset, 1)
+    return time_of_answer(record, offset, following, name=part.name)
 
 
 def time_of_answer(record: bytes, offset: int, following: int, *, name: str) -> int:

@@ -3,10 +3,10 @@
 4.x answers with code 1 and the text of a Java exception, 5.x with code 16 and a sentence; both may be cut or changed by a
 release, so a refusal of another form stays what it is.
 
-Source: spec remoting §7.2, §7.3; 4.9.4 and 5.3.3 asked with no key, another one, another secret and too few permissions. An
-account that is switched off: RocketMQ 5.x, ``auth/…/authentication/chain/DefaultAuthenticationHandler``, which looks for that
-before the signature; one that is deleted between the two looks at it: ``auth/…/authorization/chain/UserAuthorizationHandler``.
-Some releases end both without a full stop.
+Source: docs/spec/remoting.md §7.2, §7.3; 4.9.4 and 5.3.3 asked with no key, another one, another secret and too few
+permissions. An account that is switched off: RocketMQ 5.x, ``auth/…/authentication/chain/DefaultAuthenticationHandler``, which
+looks for that before the signature; one that is deleted between the two looks at it:
+``auth/…/authorization/chain/UserAuthorizationHandler``. Some releases end both without a full stop.
 """
 
 from __future__ import annotations

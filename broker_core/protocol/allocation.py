@@ -3,7 +3,7 @@
 Every strategy takes the own client id, all queues sorted and all client ids sorted, and gives the queues of this client. A
 client that is not among the ids gets none.
 
-Source: spec broker §7.3.
+Source: docs/spec/broker.md §7.3.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Values and numbers of atomic transactions: several messages in several queues, visible all together or never.
 
-The second kind of transaction beside RocketMQ's half messages, after Kafka's (Source: spec kafka §1, §3). Data lies in place in
-its queue at once; readers get no further than the last stable offset of the queue; one decision record in the commit log makes
-a transaction visible or drops it.
+The second kind of transaction beside RocketMQ's half messages, after Kafka's. Data lies in place in its queue at once; readers
+get no further than the last stable offset of the queue; one decision record in the commit log makes a transaction visible or
+drops it.
+
+Source: docs/spec/kafka.md §1, §3.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class OffsetKey(NamedTuple):
 class Refusal(IntEnum):
     """Why a request about an atomic transaction is refused; travels as response code.
 
-    What a client does about it (Source: spec kafka §1.2.7, §4.8): tries again, aborts and goes on, or gives up.
+    What a client does about it (Source: docs/spec/kafka.md §1.2.7, §4.8): tries again, aborts and goes on, or gives up.
     """
 
     FENCED = 30_101

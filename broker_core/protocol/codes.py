@@ -1,7 +1,7 @@
 """Numbers of the remoting protocol: request codes, response codes, languages, client versions.
 
 A code that is not listed stays a plain ``int`` everywhere; nothing here rejects it.
-Source: spec remoting §1.8, §1.9, §2.1, §3.
+Source: docs/spec/remoting.md §1.8, §1.9, §2.1, §3.
 """
 
 from __future__ import annotations
@@ -226,10 +226,10 @@ RETRYABLE_SEND_CODES = frozenset(
         ResponseCode.NOT_IN_CURRENT_UNIT,
     }
 )
-"""Answers to a send after which another queue or broker may do better (Source: spec broker §2.6)."""
+"""Answers to a send after which another queue or broker may do better (Source: docs/spec/broker.md §2.6)."""
 
 BUSY_CODES = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE})
-"""Refusals of a read that pass by themselves (Source: spec remoting §1.6)."""
+"""Refusals of a read that pass by themselves (Source: docs/spec/remoting.md §1.6)."""
 
 STORED_CODES = frozenset(
     {
@@ -239,7 +239,7 @@ STORED_CODES = frozenset(
         ResponseCode.FLUSH_SLAVE_TIMEOUT,
     }
 )
-"""Answers to a send that mean the message is in the store (Source: spec remoting §2.2.1)."""
+"""Answers to a send that mean the message is in the store (Source: docs/spec/remoting.md §2.2.1)."""
 
 MQ_VERSION = 409
 """Ordinal of 4.9.8: what Orbit says of itself; clients with SQL filters refuse less than 232."""
@@ -258,7 +258,7 @@ def version_name(ordinal: int) -> str:
     """Name of a client or broker version as RocketMQ prints it (``409`` → ``V4_9_8``).
 
     Each release takes two ordinals, its snapshot and itself; from 4.0.0 on the series is regular. An ordinal outside
-    it becomes ``UNKNOWN_<ordinal>``, one past the end ``HIGHER_VERSION``. Source: spec remoting §1.9.
+    it becomes ``UNKNOWN_<ordinal>``, one past the end ``HIGHER_VERSION``. Source: docs/spec/remoting.md §1.9.
     """
     if ordinal in _EARLY_VERSIONS:
         return _EARLY_VERSIONS[ordinal]

@@ -1,4 +1,4 @@
-"""Delay levels: how long a message of each level waits (Source: spec store §9, broker §3.1)."""
+"""Delay levels: how long a message of each level waits (Source: docs/spec/store.md §9, docs/spec/broker.md §3.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading the header fields of a request: text to typed values, once, at the edge.
 
 A field that is missing or of another type is the client's mistake: the request is refused with SYSTEM_ERROR and a remark that
-names the field, instead of the NullPointerException text of the reference implementation (Source: spec remoting §1.5).
+names the field, instead of the NullPointerException text of the reference implementation (Source: docs/spec/remoting.md §1.5).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Sans-I/O: takes bytes, gives values. Knows no socket, no event loop, no request 
     8      ..    header
     ..     ..    body
 
-Source: spec remoting §1.1 to §1.5.
+Source: docs/spec/remoting.md §1.1 to §1.5.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PREFIX = Struct(">II")
 _LENGTH = Struct(">I")
 assert _PREFIX.size == 8
 
-# ROCKETMQ binary header (Source: spec remoting §1.3), big-endian
+# ROCKETMQ binary header (Source: docs/spec/remoting.md §1.3), big-endian
 #   code            int16
 #   language        int8
 #   version         int16
@@ -140,7 +140,7 @@ class RemotingCommand:
         return reply_to(self.opaque, self.serialize_type, code, remark, ext_fields, body, body_slices=body_slices)
 
     def not_supported(self) -> RemotingCommand:
-        """Build the response for a request code that nobody here serves (Source: spec remoting §1.10)."""
+        """Build the response for a request code that nobody here serves (Source: docs/spec/remoting.md §1.10)."""
         return self.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {self.code} not supported")
 
     def __repr__(self) -> str:
@@ -420,7 +420,10 @@ def _language_of(value: object) -> LanguageCode:
 
 
 def _text_fields(fields: object) -> dict[str, str]:
-    """Make every value text: C++ and Node clients put native numbers and booleans there (Source: spec remoting §1.5)."""
+    """Make every value text: C++ and Node clients put native numbers and booleans there.
+
+    Source: docs/spec/remoting.md §1.5.
+    """
     if fields is None:
         return {}
     if type(fields) is not dict:

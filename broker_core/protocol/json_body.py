@@ -3,7 +3,7 @@
 Writing: compact, keys in order, message queues as object keys. Reading: standard JSON first, then a tolerant reader for
 bare keys, object keys and single quotes. It does not know which body belongs to which request.
 
-Source: spec remoting §4.1 to §4.3.
+Source: docs/spec/remoting.md §4.1 to §4.3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0
 
 
 class MessageQueue(NamedTuple):
-    """One queue of a topic on one broker; sorts as clients sort (Source: spec broker §7.2)."""
+    """One queue of a topic on one broker; sorts as clients sort (Source: docs/spec/broker.md §7.2)."""
 
     topic: str
     broker_name: str

@@ -1,6 +1,6 @@
 """Names of topics and groups: what is reserved, what is allowed.
 
-Source: spec broker §0.3, §2.5, §2.8, §4.1; remoting §1.6.
+Source: docs/spec/broker.md §0.3, §2.5, §2.8, §4.1, docs/spec/remoting.md §1.6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The unit of a consume queue, on the disk and in the answers of brokers (Source: spec store §4.1, remoting §2.5)."""
+"""The unit of a consume queue, on the disk and in answers (Source: docs/spec/store.md §4.1, docs/spec/remoting.md §2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed requests, as RocketMQ's ACL signs them (Source: spec remoting §7.1).
+"""Signed requests, as RocketMQ's ACL signs them (Source: docs/spec/remoting.md §7.1).
 
 Content of a signature: the values of all header fields but the signature itself, in the order of their keys, then the body.
 Knows no accounts and no rules; see `broker_core.engine.acl`.

@@ -14,16 +14,14 @@ import ipaddress
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from broker_core.cluster.access import ClusterAccess
-from broker_core.cluster.answers import BrokerPlace, read_brokers
 from broker_core.config import RemotingLimits
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
 from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import parse_object
 from broker_core.transport.client import connect, parse_address
 from broker_core.transport.connection import Connection
 from broker_core.transport.dialers import dialer_of
@@ -273,9 +271,8 @@ def _runtime_request() -> RemotingCommand:
 
 
 def _version(answer: RemotingCommand) -> str:
-    table: Any = parse_object(answer.body).get("table")
-    version = table.get("brokerVersionDesc") if isinstance(table, dict) else None
-    if not isinstance(version, str) or not version:
+    version = read_runtime(answer.body).get("brokerVersionDesc")
+    if not version:
         raise CodecError("the broker does not tell its version")
     return version
 
@@ -290,7 +287,7 @@ def _check(address: str, response: RemotingCommand) -> None:
 
 
 def _is_refusal(answer: RemotingCommand) -> bool:
-    """Whether it is the account that is refused: 5.x has a code for that, 4.x only words (Source: spec remoting §7)."""
+    """Whether it is the account that is refused: 5.x has a code for that, 4.x only words (Source: docs/spec/remoting.md §7)."""
     remark = (answer.remark or "").lower()
     return answer.code == ResponseCode.NO_PERMISSION or (
         answer.code != ResponseCode.SUCCESS and any(word in remark for word in _REFUSALS)

@@ -13,13 +13,12 @@ import logging
 import math
 import os
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 from broker_core.config import RemotingLimits
-from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
+from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError, fault_remark
 from broker_core.protocol.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.protocol.frame import (
     ONEWAY_FLAG,
@@ -514,7 +513,7 @@ class Connection(asyncio.BufferedProtocol):
             return command.reply(code if isinstance(code, int) else ResponseCode.SYSTEM_ERROR, error.message)
         except Exception as error:
             logger.exception("request %d from %s failed", command.code, self.remote_address)
-            return command.reply(ResponseCode.SYSTEM_ERROR, _fault_remark(error))
+            return command.reply(ResponseCode.SYSTEM_ERROR, fault_remark(error))
 
     def _send_response(self, command: RemotingCommand, response: RemotingCommand) -> None:
         try:
@@ -637,10 +636,3 @@ def _address_text(address: object) -> str:
         host, port = address[0], address[1]
         return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
     return "unknown"
-
-
-def _fault_remark(error: Exception) -> str:
-    """The text of an exception and the place it came from (Source: spec remoting §1.10)."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f", {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"

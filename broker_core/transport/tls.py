@@ -1,4 +1,4 @@
-"""TLS of both ends (Source: spec remoting §1.7).
+"""TLS of both ends (Source: docs/spec/remoting.md §1.7).
 
 A frame never begins with the byte that begins a TLS handshake, so one port serves both: the first byte decides. There is no
 STARTTLS and no ALPN.

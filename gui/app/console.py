@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
+from gui.app.children import Children
 from gui.app.uncaught_errors import UncaughtErrors
 from gui.app.window_options import WindowOptions, first_cluster, with_kept
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text
@@ -25,19 +26,19 @@ from gui.connections.secret_file import FILE_NAME, SecretFile
 from gui.connections.secret_store import SecretStore
 from gui.event_loop.garbage import GarbageTurns
 from gui.event_loop.turns import next_turn
-from gui.main_window.clusters import Clusters
-from gui.main_window.commands import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT
-from gui.main_window.services import whole_number
-from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.main_window.services import Backend, WindowServices
+from gui.main_window.window import MainWindow
+from gui.operations.clusters import Clusters
 from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
-from gui.processes.children import Children
 from gui.processes.saved_options import default_store, read_saved
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT, whole_number
 from gui.theme.icons import application_icon
 from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker
 from gui.theme.tokens import Density, State
+from gui.words.broker_words import broker_text
 from gui.words.language import LanguageSwitch, system_language
 from gui.words.text import LANGUAGES, TimeZoneChoice, tr
 
@@ -77,7 +78,7 @@ def run_window(options: WindowOptions) -> int:
 
 def _is_open(options: WindowOptions) -> bool:
     """Whether a window on the same cluster is open, and was brought to the front."""
-    from gui.app.window_door import reach_window  # noqa: PLC0415  brings sockets, which the frame does without
+    from gui.app.window_door import reach_window
 
     return reach_window(first_cluster(options).place, options.link)
 
@@ -139,7 +140,7 @@ class Console(QObject):
         self.window.closing.connect(self.end)
         self.window.settings_written.connect(self._follow_kept)
         self._signals: EndSignals | None = None
-        self.errors = UncaughtErrors(self.window)
+        self.errors = UncaughtErrors(self.window.frame)
 
     def _services(self) -> WindowServices:
         return WindowServices(
@@ -168,7 +169,7 @@ class Console(QObject):
 
     @staticmethod
     def _look_at(store: str) -> None:
-        from gui.processes.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
+        from gui.processes.program import start_window
 
         start_window(["--open-store", store])
 
@@ -225,7 +226,7 @@ class Console(QObject):
 
     def _listen_to_signals(self) -> None:
         """Close the window where the program is asked to end; before the first paint there is nothing to end in order."""
-        from gui.app.end_signals import EndSignals  # noqa: PLC0415  as in _is_open
+        from gui.app.end_signals import EndSignals
 
         self._signals = EndSignals(self)
         self._signals.arrived.connect(self.window.close)
@@ -238,7 +239,7 @@ class Console(QObject):
 
     def _begin_without(self, first: Cluster, fault: str) -> None:
         """The secrets of the first connection cannot be had: the window says so, and its banner tries again."""
-        from broker_core.api import WorkerLostError  # noqa: PLC0415  as in _make_children
+        from broker_core.api import WorkerLostError
 
         if not self._ending and self._shown == first and self.window.backend is None:
             self._open()
@@ -291,7 +292,7 @@ class Console(QObject):
 
     def open_beside(self, cluster: Cluster, link: str) -> None:
         """Show a cluster in a window of its own, a process like this one; the one that shows it already comes to the front."""
-        from gui.processes.program import start_window  # noqa: PLC0415  as in _look_at
+        from gui.processes.program import start_window
 
         words = ["--store", cluster.address]
         if cluster.kind == ATTACHED:
@@ -304,12 +305,12 @@ class Console(QObject):
 
     def forget(self, cluster: Cluster) -> Pending[None]:
         """Take a cluster that is not shown off the list, a connection once its secrets are forgotten; the answer says so."""
-        from gui.operations.requests import BegunLater  # noqa: PLC0415  as in _make_children
+        from gui.operations.requests import BegunLater
 
         return BegunLater(partial(self._forget, cluster))
 
     def _forget(self, cluster: Cluster, done: Callable[[None], None], failed: Callable[[OrbitError], None]) -> None:
-        from broker_core.api import SecretError  # noqa: PLC0415  as in _make_children
+        from broker_core.api import SecretError
 
         def forgotten(_answer: None) -> None:
             self.kept.drop(cluster)
@@ -323,7 +324,7 @@ class Console(QObject):
     def _switched(self, _reason: object = None) -> None:
         if self._old_worker is None or self._ending or self._children is None:
             return
-        from gui.processes.worker_process import WorkerProcess  # noqa: PLC0415  as in _make_children
+        from gui.processes.worker_process import WorkerProcess
 
         old, self._old_worker = self._old_worker, None
         worker = WorkerProcess(self._worker_options(), self)
@@ -334,7 +335,7 @@ class Console(QObject):
         old.deleteLater()
         self._settle_on(self._shown)
 
-    def _worker_options(self) -> WorkerOptions:
+    def _worker_options(self) -> WorkerArguments:
         options, shown = self._options.worker, self._shown
         if shown.kind == ATTACHED:
             read_only = options.read_only or shown.read_only
@@ -362,7 +363,7 @@ class Console(QObject):
         if self._door is not None:
             self._door.close()
             self._door = None
-        from gui.app.window_door import WindowDoor  # noqa: PLC0415  as in _is_open
+        from gui.app.window_door import WindowDoor
 
         self._door = WindowDoor(cluster.place, self)
         self._door.asked.connect(self.window.open_link)
@@ -370,23 +371,23 @@ class Console(QObject):
     def _warm_up(self) -> None:
         if self._ending or self._imports is not None:
             return
-        from gui.app.page_imports import PageImports  # noqa: PLC0415  as in _make_children
+        from gui.app.page_imports import PageImports
 
         # Modules stay for as long as the program runs; walking 100,000 objects of theirs at each full collection would keep the
         # GUI thread for 70 ms, now and then.
-        self._imports = PageImports([entry.module for entry in self.window.page_entries], self)
+        self._imports = PageImports(self)
         self._imports.done.connect(gc.freeze)
         self._imports.start()
 
     def _make_children(self) -> Children:
         # Imported here because they bring numpy and msgpack: the frame is on screen before.
-        from gui.operations.preparation import ReportPreparation  # noqa: PLC0415
-        from gui.operations.report_estimate import ReportEstimate  # noqa: PLC0415
-        from gui.operations.report_schedules import ReportSchedules  # noqa: PLC0415
-        from gui.operations.reports import ReportRunner  # noqa: PLC0415
-        from gui.processes.demo import DemoController  # noqa: PLC0415
-        from gui.processes.spark_child import SparkChild  # noqa: PLC0415
-        from gui.processes.worker_process import WorkerProcess  # noqa: PLC0415
+        from gui.operations.preparation import ReportPreparation
+        from gui.operations.report_estimate import ReportEstimate
+        from gui.operations.report_schedules import ReportSchedules
+        from gui.operations.reports import ReportRunner
+        from gui.processes.demo import DemoController
+        from gui.processes.spark_child import SparkChild
+        from gui.processes.worker_process import WorkerProcess
 
         preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
         reports = ReportRunner(
@@ -423,8 +424,6 @@ class Console(QObject):
             self._switched()
 
     def _no_secrets(self, fault: str) -> None:
-        from gui.words.broker_words import broker_text  # noqa: PLC0415  as in _make_children
-
         self.window.notify(partial(broker_text, fault), state=State.CRITICAL)
 
     def end(self) -> None:

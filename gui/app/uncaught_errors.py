@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.main_window.services import FrameServices
 from gui.theme.tokens import State
 from gui.words.text import tr
-
-if TYPE_CHECKING:
-    from gui.main_window.window import MainWindow
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,9 +20,9 @@ class UncaughtErrors(QObject):
 
     _happened = Signal(object)
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, frame: FrameServices) -> None:
+        super().__init__(frame.host)
+        self._frame = frame
         self.count = 0
         # Told on the GUI thread, whichever thread the error is of.
         self._happened.connect(self._tell)
@@ -43,8 +40,8 @@ class UncaughtErrors(QObject):
 
     def _tell(self, error: BaseException) -> None:
         if isinstance(error, KeyboardInterrupt):
-            self._window.close()
+            self._frame.host.close()
         elif isinstance(error, Exception):
             # Its words alone are kept: the error itself would keep all that it went through.
             words = f"{type(error).__name__}: {error}"
-            self._window.notify(lambda: tr("Orbit made a mistake: {error}", error=words), state=State.CRITICAL)
+            self._frame.notify(lambda: tr("Orbit made a mistake: {error}", error=words), state=State.CRITICAL)

@@ -12,14 +12,14 @@ from gui.connections.cluster import EMBEDDED, Cluster, settings_path
 from gui.connections.secret_store import KeyStore, system_key_store
 from gui.main_window.links import cluster_of
 from gui.processes.saved_options import read_saved, with_saved
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
     """What the window is started with."""
 
-    worker: WorkerOptions
+    worker: WorkerArguments
     language: str = ""
     """A code of `gui.words.text.LANGUAGES`; empty: as last time, first as the desktop."""
     theme: str = ""
@@ -39,7 +39,7 @@ class WindowOptions:
     """Finds what keeps secrets of connections; where there is none, a file beside the settings does."""
 
 
-def with_kept(options: WindowOptions) -> WorkerOptions:
+def with_kept(options: WindowOptions) -> WorkerArguments:
     """What the worker is started with: the command line first, then what the Settings page keeps."""
     return with_saved(options.worker, read_saved(QSettings(str(options.settings_file), QSettings.Format.IniFormat)))
 
@@ -53,6 +53,6 @@ def first_cluster(options: WindowOptions) -> Cluster:
     wanted = options.connection or cluster_of(options.link)
     if not wanted or options.worker.files_only:
         return Cluster(EMBEDDED, str(with_kept(options).store))
-    from gui.connections.saved_connections import named, saved_connections  # noqa: PLC0415  brings msgpack, as in Console._make_children
+    from gui.connections.saved_connections import named, saved_connections
 
     return named(saved_connections(QSettings(str(options.settings_file), QSettings.Format.IniFormat)), wanted)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSettings
 
 from gui.connections.cluster import STORES_KEY, Cluster, kept_cluster, kept_text, remembered
-from gui.main_window.services import text_list
+from gui.settings.values import text_list
 
 
 class KeptClusters:

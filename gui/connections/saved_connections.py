@@ -14,15 +14,14 @@ from broker_core.api import UsageError
 from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, details_of, kept_cluster, secret_owners, settings_path
 from gui.connections.secret_file import FILE_NAME, SecretFile
 from gui.connections.secret_store import SecretStore
+from gui.settings.values import text_list
 
 NAMES_TOLD_MAX = 12
 
 
 def saved_connections(settings: QSettings) -> list[Cluster]:
     """Connections that the settings keep, the one used last first."""
-    value = settings.value(STORES_KEY, [])
-    texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return [cluster for cluster in map(kept_cluster, map(str, texts)) if cluster.kind == ATTACHED]
+    return [cluster for cluster in map(kept_cluster, text_list(settings, STORES_KEY)) if cluster.kind == ATTACHED]
 
 
 def named(connections: Sequence[Cluster], name: str) -> Cluster:

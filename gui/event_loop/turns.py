@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import SIGNAL, SLOT, QObject, QTimer
+from PySide6.QtCore import QObject, QTimer
 
 
 def next_turn(owner: QObject, act: Callable[[], object]) -> None:
@@ -18,9 +18,16 @@ def next_turn(owner: QObject, act: Callable[[], object]) -> None:
         owner: An object of the GUI thread, alive.
         act: What is done; on the GUI thread.
     """
-    timer = QTimer(owner)
-    timer.setSingleShot(True)
-    timer.timeout.connect(act)
-    # By name: a connection to a method of Qt's own leaves 60 bytes of PySide's each time.
-    QObject.connect(timer, SIGNAL("timeout()"), timer, SLOT("deleteLater()"))
-    timer.start(0)
+    _Turn(owner, act).start(0)
+
+
+class _Turn(QTimer):
+    def __init__(self, owner: QObject, act: Callable[[], object]) -> None:
+        super().__init__(owner)
+        self.setSingleShot(True)
+        self.timeout.connect(act)
+        # A method of ours: a connection to Qt's own `deleteLater` leaves 60 bytes of PySide's each time.
+        self.timeout.connect(self._end)
+
+    def _end(self) -> None:
+        self.deleteLater()

@@ -13,10 +13,10 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
-from gui.main_window.menus import ask_for_cluster
-from gui.main_window.window import MainWindow
+from gui.app.console import Console
 from gui.views.action_dialog import ActionDialog
 from gui.views.clients.view import ClientsView
+from gui.views.connections.asking import ask_for_cluster
 from gui.views.consumers.reset_dialog import ResetDialog
 from gui.views.consumers.view import ConsumersView
 from gui.views.dead_letters.view import DeadLettersView
@@ -36,15 +36,15 @@ class Overlays:
     """Opens one after the other.
 
     Args:
-        window: Whose they are.
+        console: Whose window they lie over.
         take: Takes a picture in each look, and closes what was opened.
         settle: Lets a page that was just opened read and paint.
         topic: Which the dialogs are about.
         group: Which the dialogs are about.
     """
 
-    def __init__(self, window: MainWindow, take: Take, settle: Callable[[], None], topic: str, group: str) -> None:
-        self._window = window
+    def __init__(self, console: Console, take: Take, settle: Callable[[], None], topic: str, group: str) -> None:
+        self._window = console.window
         self._take = take
         self._settle = settle
         self._topic, self._group = topic, group
@@ -124,8 +124,8 @@ class Overlays:
         return page
 
     def _palette(self, words: str) -> QWidget:
-        self._window.show_palette(words)
-        return self._window.palette_view
+        self._window.commands.show_palette(words)
+        return self._window.commands.palette
 
     @staticmethod
     def _popup(ask: Callable[[], object]) -> Open:

@@ -15,21 +15,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtGui import QPixmap
+from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.app.console import Console, make_application
 from gui.event_loop.garbage import GarbageTurns
 from gui.gallery.overlays import Open, Overlays, picture_of
+from gui.gallery.palette import with_palette
+from gui.gallery.readme import GROUP, PICTURES, REPORT, TOPIC
 from gui.gallery.sources import failing, silent
 from gui.gallery.stage import WINDOW_SIZE, Look, pause, wait, window_options, write_screen
+from gui.main_window.navigation import page_class
 from gui.processes.child_process import ChildProcess
 from gui.processes.demo import DemoPace
 from gui.theme.manager import ThemeMode
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.page import PageArguments, PageContext
-from gui.views.registry import PAGES
+from gui.views.registry import PAGES, page_entry
 from gui.views.settings.view import SECTIONS
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from gui.words.text import LANGUAGES
@@ -50,12 +53,9 @@ LOOK_SETTLE_S = 0.3
 """What a page gets to be painted in another theme or language."""
 PAGE_SIZE = (1_232, 795)
 """Of a page in a window of `WINDOW_SIZE`."""
-TOPIC, GROUP = "orders", "payment-settle"
 TRANSACTION_TOPIC = "pay-result"
 """Of the demo: written by transactions."""
 FAILING_GROUP, FAILING_TOPIC = "stock-worker", "inventory-reserve"
-GIVEN_BACK_LEVELS = (-1,) * 9 + (5, 6, 6, 7, 8, 9, 9, 10)
-"""Of messages given back as a consumer does that fails: -1 makes it a dead letter, others wait 1 to 6 min."""
 PARTS = (
     ("dead_letters", "retries"),
     *(("dead_letters", step) for step in ("edit", "resend", "verify", "close")),
@@ -77,7 +77,7 @@ WITHOUT_A_BROKER = ("welcome", "reports", "settings")
 """Pages that ask the broker nothing, so no answer can be missing."""
 
 
-def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = "") -> int:
+def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = "", readme: bool = False) -> int:
     """Save pictures as ``<theme>-<language>/<page>.png`` in ``out``; returns an exit code.
 
     Args:
@@ -85,6 +85,7 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
         theme: ``light`` or ``dark``; empty: both.
         language: One of `LANGUAGES`; empty: all.
         name_servers: Of a cluster that runs already: its pages are shown as ``attached-…`` and nothing else; empty: no such.
+        readme: Save the pictures of README.md instead, as ``<name>.png``.
     """
     themes = [theme] if theme else [ThemeMode.LIGHT.value, ThemeMode.DARK.value]
     looks = [Look(one, other) for one in themes for other in ([language] if language else LANGUAGES)]
@@ -95,6 +96,8 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
         with GarbageTurns():
             try:
                 gallery = _Gallery(console, out, looks)
+                if readme:
+                    return gallery.take_readme()
                 return gallery.take_attached() if name_servers else gallery.take()
             finally:
                 console.window.close()
@@ -109,23 +112,18 @@ class _Gallery:
         self._window = console.window
         self._out = out
         self._looks = looks
-        self._overlays = Overlays(console.window, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
-        for look in looks:
-            (out / look.name).mkdir(parents=True, exist_ok=True)
+        self._overlays = Overlays(console, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
 
     def take(self) -> int:
         """Take all pictures; returns an exit code."""
         if not self._is_ready():
             return 1
-        source, demo = self._console.worker.source, self._console.demo
+        source = self._console.worker.source
         assert source.ready is not None
         self._page("welcome")
         for entry in PAGES[1:]:
             self._page(entry.page_id, prefix="empty-")
-        demo.start(source.ready.name_server, DemoPace.NORMAL)
-        wait(lambda: not demo.is_running, DEMO_SECONDS)
-        if not demo.is_running:
-            sys.stderr.write("orbit: the demo ended early; the pictures show an idle broker\n")
+        self._play(source.ready.name_server)
         self._reports(source.ready.store_directory)
         for entry in PAGES:
             if entry.page_id not in ("welcome", "topic", "message"):
@@ -146,6 +144,22 @@ class _Gallery:
         for entry in PAGES:
             if entry.page_id not in ("welcome", "message"):
                 self._page(entry.page_id, prefix="attached-", place=PLACES.get(entry.page_id, NO_PLACE))
+        return 1 if self._console.errors.count else 0
+
+    def take_readme(self) -> int:
+        """Take the pictures of README.md; returns an exit code."""
+        if not self._is_ready():
+            return 1
+        source = self._console.worker.source
+        assert source.ready is not None
+        self._play(source.ready.name_server)
+        self._report(REPORT, source.ready.store_directory)
+        self._window.notices.toasts.close_all()
+        for picture in PICTURES:
+            self._show_in(picture.look)
+            self._window.navigate(picture.page_id, **picture.place)
+            pause(PAGE_SETTLE_S)
+            self._write_to(self._out / f"{picture.name}.png", with_palette(self._window.grab().toImage()))
         return 1 if self._console.errors.count else 0
 
     def _is_ready(self) -> bool:
@@ -217,6 +231,21 @@ class _Gallery:
 
     # ---- what happens beside the demo ------------------------------------------------------------------------------------
 
+    def _play(self, name_server: str) -> None:
+        """Play the demo; it goes on while the pictures are taken."""
+        demo = self._console.demo
+        demo.start(name_server, DemoPace.NORMAL)
+        wait(lambda: not demo.is_running, DEMO_SECONDS)
+        if not demo.is_running:
+            sys.stderr.write("orbit: the demo ended early; the pictures show an idle broker\n")
+
+    def _report(self, name: str, store_directory: str) -> None:
+        """Make one report over the store, and wait until it has ended."""
+        runner = self._console.reports
+        runner.start(runner.order(next(spec for spec in reports() if spec.name == name), (store_directory,)))
+        self._wait_for_reports()
+        self._check_report()
+
     def _newest(self, topic: str, count: int) -> list[int]:
         """Physical offsets of the newest messages of a topic."""
         found: list[object] = []
@@ -233,7 +262,7 @@ class _Gallery:
         self._wait_for_reports()
         self._page("reports", name="reports-failed")
         self._overlays.notices()
-        self._window.toasts.close_all()
+        self._window.notices.toasts.close_all()
         for spec in reports()[:REPORTS_RUN]:
             runner.submit(runner.order(spec, (store_directory,)))
         self._page("reports", name="reports-running")
@@ -241,8 +270,12 @@ class _Gallery:
         for order in runner.waiting:
             runner.withdraw(order)
         self._wait_for_reports()
-        if runner.run is not None and runner.run.error:
-            sys.stderr.write(f"orbit: the report was not made: {runner.run.error}\n")
+        self._check_report()
+
+    def _check_report(self) -> None:
+        run = self._console.reports.run
+        if run is not None and run.error:
+            sys.stderr.write(f"orbit: the report was not made: {run.error}\n")
 
     def _wait_for_reports(self) -> None:
         runner = self._console.reports
@@ -263,7 +296,7 @@ class _Gallery:
                     self._stand_in(prefix + entry.page_id, entry.page_id, replace(page.context, source=other))
 
     def _stand_in(self, name: str, page_id: str, context: PageContext) -> None:
-        page = next(entry for entry in PAGES if entry.page_id == page_id).load()(context)
+        page = page_class(page_entry(page_id))(context)
         self._console.theme.dress(page)
         page.resize(*PAGE_SIZE)
         page.show()
@@ -296,6 +329,9 @@ class _Gallery:
         pause(LOOK_SETTLE_S)
 
     def _write(self, picture: QPixmap, look: Look, name: str) -> None:
-        path = self._out / look.name / f"{name}.png"
+        self._write_to(self._out / look.name / f"{name}.png", picture)
+
+    def _write_to(self, path: Path, picture: QPixmap | QImage) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         picture.save(str(path))
         sys.stdout.write(f"{path}\n")

@@ -14,7 +14,7 @@ from PySide6.QtCore import QEventLoop, QSettings, QTimer
 
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, kept_text
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 
 TURN_MS = 20
 WINDOW_SIZE = SCREEN_SIZE = (1_440, 900)
@@ -45,7 +45,7 @@ def window_options(folder: Path, look: Look, name_servers: str) -> WindowOptions
         os.environ["XDG_DATA_HOME"] = str(folder)
     name_server_port, broker_port = free_ports()
     return WindowOptions(
-        WorkerOptions(folder / "store", name_server_port=name_server_port, broker_port=broker_port),
+        WorkerArguments(folder / "store", name_server_port=name_server_port, broker_port=broker_port),
         language=look.language,
         theme=look.theme,
         settings_file=settings_file,

@@ -6,22 +6,22 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
-from gui.main_window.clusters import attached_cluster
-from gui.main_window.services import Backend
+from gui.connections.cluster import Cluster
+from gui.main_window.frame_parts import FrameParts
+from gui.main_window.services import Backend, FrameServices
 from gui.main_window.side_bar import show_counts
 from gui.theme.tokens import State
 from gui.words.broker_words import broker_text, event_state, event_text, faults_text
 from gui.words.text import tr
-from monitoring.sources.base import Reach, SourceStatus
+from monitoring.reach import ClusterReach
+from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from broker_core.api import OrbitError
     from broker_core.worker.questions.figures import Occurred
-    from broker_core.worker.questions.lifecycle import Ready
     from gui.main_window.detached import DetachedWindow
-    from gui.main_window.window import MainWindow
     from gui.operations.alert_center import AlertCenter
     from monitoring.state import ClusterState
 
@@ -42,12 +42,21 @@ class BrokerWatch(QObject):
     """Listens to the source of one window (`monitoring.sources.base.ClusterListener`); before it has one, the broker starts.
 
     Args:
-        window: What it tells: status bar, tool bar, banner, side bar, notices, and the pages.
+        frame: Of the window.
+        parts: Shows it: status bar, tool bar, banner, side bar, and the pages.
+
+    Signals:
+        lost: The broker is gone; the banner says why.
+        written: Title, health or age may have changed.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    lost = Signal()
+    written = Signal()
+
+    def __init__(self, frame: FrameServices, parts: FrameParts) -> None:
+        super().__init__(frame.host)
+        self._frame = frame
+        self._parts = parts
         self._backend: Backend | None = None
         self.alerts: AlertCenter | None = None
         """Counted at its page in the side bar."""
@@ -61,35 +70,12 @@ class BrokerWatch(QObject):
         self._age_timer.setInterval(AGE_TICK_MS)
         self._age_timer.timeout.connect(self._tick)
         self._age_timer.start()
-        window.live.due.connect(self._show_state)
-
-    # ---- what is known ---------------------------------------------------------------------------------------------
-
-    @property
-    def ready(self) -> Ready | None:
-        """What the broker said when it was ready."""
-        return self._backend.source.ready if self._backend is not None else None
-
-    @property
-    def address(self) -> str:
-        """Name server address; empty while the broker does not run."""
-        ready = self.ready
-        return ready.name_server if ready is not None else ""
-
-    @property
-    def status(self) -> SourceStatus:
-        """How the broker is."""
-        return self._backend.source.status if self._backend is not None else SourceStatus.STARTING
-
-    @property
-    def state(self) -> ClusterState | None:
-        """The newest figures, once known."""
-        return self._backend.source.state if self._backend is not None else None
+        parts.live.due.connect(self._show_state)
 
     @property
     def out_of_date(self) -> bool:
         """Whether the figures on screen are those of a broker that is gone."""
-        return self.status in (SourceStatus.LOST, SourceStatus.STOPPED) and self.state is not None
+        return self._frame.status in (SourceStatus.LOST, SourceStatus.STOPPED) and self._frame.state is not None
 
     # ---- which source ----------------------------------------------------------------------------------------------
 
@@ -108,69 +94,67 @@ class BrokerWatch(QObject):
 
     def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
         """The broker starts, runs, or is gone."""
-        window, ready = self._window, self.ready
-        window.status_bar.is_attached = attached_cluster(window.services.clusters) is not None
-        window.status_bar.show_status(status)
-        window.status_bar.show_address(self.address)
-        window.progress.setVisible(status is SourceStatus.STARTING)
-        window.progress.set_share(None)
-        for veil in (window.area.veil, *(torn_off.veil for torn_off in window.navigation.windows)):
+        parts, ready = self._parts, self._frame.ready
+        parts.status_bar.is_attached = self._attached is not None
+        parts.status_bar.show_status(status)
+        parts.status_bar.show_address(self._frame.address)
+        parts.progress.setVisible(status is SourceStatus.STARTING)
+        parts.progress.set_share(None)
+        for veil in (parts.area.veil, *(torn_off.veil for torn_off in parts.navigation.windows)):
             veil.set_wanted(self.out_of_date)
         if status is SourceStatus.LOST:
             self._lost = reason.message if reason is not None else ""
             self._show_banner()
-            if window.tray.is_staying:
-                # The banner is not seen.
-                window.notify(window.banner.text, state=State.CRITICAL)
+            self.lost.emit()
         else:
-            window.banner.hide()
+            parts.banner.hide()
         self._shows_faults = False
         self._copy_banner()
         self.write_title()
         if ready is not None and ready.notice:
-            window.notify(partial(broker_text, ready.notice), state=State.WARNING)
-        for page in window.navigation.pages:
+            self._frame.notify(partial(broker_text, ready.notice), state=State.WARNING)
+        for page in parts.navigation.pages:
             page.status_changed(status)
 
     def _show_banner(self) -> None:
-        services, banner, text = self._window.services, self._window.banner, broker_text(self._lost)
-        if attached_cluster(services.clusters) is not None:
+        banner, text = self._parts.banner, broker_text(self._lost)
+        if self._attached is not None:
             banner.set(tr("The connection has ended."), text, tr("Connect again"))
-        elif services.store_folder is None:
+        elif self._frame.app.store_folder is None:
             banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
         else:
             banner.set(tr("The store is not read any more"), text, tr("Open it again"))
 
     def _copy_banner(self) -> None:
         """Say it over the pages in windows of their own, too: they may be on another screen."""
-        for torn_off in self._window.navigation.windows:
-            torn_off.banner.show_like(self._window.banner)
+        for torn_off in self._parts.navigation.windows:
+            torn_off.banner.show_like(self._parts.banner)
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
         """The broker reports a step of its start."""
-        self._window.status_bar.show_status(self.status, text)
-        self._window.progress.set_share(done / total if total > 0 else None)
-        for page in self._window.navigation.pages:
+        self._parts.status_bar.show_status(self._frame.status, text)
+        self._parts.progress.set_share(done / total if total > 0 else None)
+        for page in self._parts.navigation.pages:
             page.stage_changed(text, done, total)
 
     def state_changed(self, state: ClusterState) -> None:
         """New figures arrived; shown at the live cadence."""
-        window = self._window
-        if window.live.age_ms is None and self._backend is not None:
+        parts = self._parts
+        if parts.live.age_ms is None and self._backend is not None:
             recorded_s, _ = self._backend.history.series("totals.put_rate").window(0, state.taken_ms, HISTORY_POINTS)
-            self._feed_shows_next = not window.live.paused
-            window.time_range.set_begin(int(recorded_s[0] * 1_000) if len(recorded_s) else state.taken_ms)
+            self._feed_shows_next = not parts.live.paused
+            parts.time_range.set_begin(int(recorded_s[0] * 1_000) if len(recorded_s) else state.taken_ms)
             self._feed_shows_next = False
             self._ask_record_begin(self._backend, state.taken_ms)
-            window.show_clock()
-        window.live.take(state)
+            parts.status_bar.show_zone(state.taken_ms)
+        parts.live.take(state)
 
     def _ask_record_begin(self, backend: Backend, now_ms: int) -> None:
         """Ask since when the worker records: its history is older than this window."""
-        from gui.operations.history import RecordBegin  # noqa: PLC0415  brings numpy: the frame is on screen before
+        from gui.operations.history import RecordBegin
 
         begin = RecordBegin(backend.source, self)
-        begin.found.connect(self._window.time_range.set_begin)
+        begin.found.connect(self._parts.time_range.set_begin)
         begin.ask(now_ms)
 
     def occurred(self, event: Occurred) -> None:
@@ -179,36 +163,36 @@ class BrokerWatch(QObject):
             return  # whoever did it knows, and an alert was told when it was found
         words, state = partial(event_text, event), event_state(event)
         if state is State.INFO:
-            self._window.notices.keep(words, state)
+            self._frame.keep_notice(words, state)
         else:
-            self._window.notify(words, state=state)
+            self._frame.notify(words, state=state)
 
     # ---- what is shown of it ---------------------------------------------------------------------------------------
 
     def _show_state(self, state: ClusterState) -> None:
-        window = self._window
-        window.status_bar.show_figures(state)
-        window.status_bar.show_reach(state.reach)
+        parts = self._parts
+        parts.status_bar.show_figures(state)
+        parts.status_bar.show_reach(state.reach)
         self._show_faults(state)
         alerts = self.alerts
         show_counts(
-            window.side_bar,
+            parts.side_bar,
             state,
             alerts_firing=alerts.firing if alerts is not None and alerts.is_read else math.nan,
             lag_is_over=alerts is not None and alerts.lag_limits.is_over(state),
             dead_are_alarming=alerts is not None and alerts.has_dead_letters,
         )
         if alerts is not None:
-            window.side_bar.pinned.show_state(state, alerts.lag_limits)
+            parts.side_bar.pinned.show_state(state, alerts.lag_limits)
         self._show_age()
-        for page in window.navigation.visible_pages:
+        for page in parts.navigation.visible_pages:
             page.state_changed(state)
 
     def _show_faults(self, state: ClusterState) -> None:
         """Say over all pages which part of a cluster is missing, since when and why, for as long as it is."""
-        if self.status is not SourceStatus.READY:
+        if self._frame.status is not SourceStatus.READY:
             return
-        banner, was_shown = self._window.banner, self._shows_faults
+        banner, was_shown = self._parts.banner, self._shows_faults
         self._shows_faults = bool(state.faults)
         if state.faults:
             banner.set(tr("A part of the cluster is missing."), faults_text(state.faults))
@@ -219,63 +203,66 @@ class BrokerWatch(QObject):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.write_title()
-        if self.status is SourceStatus.LOST:
+        if self._frame.status is SourceStatus.LOST:
             self._show_banner()
             self._copy_banner()
         self.refresh_figures()
 
     def refresh_figures(self) -> None:
         """Write the figures anew, e.g. for another time range or in another language."""
-        state = self.state
+        state = self._frame.state
         if state is not None and not self._feed_shows_next:
             self._show_state(state)
 
     @property
     def health(self) -> State:
         """How the cluster is, without what its alert rules say."""
-        state = self.state
-        if self.status is not SourceStatus.READY or state is None:
-            return _STATUS_STATES[self.status]
-        if state.reach is Reach.NOTHING:
+        state = self._frame.state
+        if self._frame.status is not SourceStatus.READY or state is None:
+            return _STATUS_STATES[self._frame.status]
+        if state.reach is ClusterReach.NOTHING:
             return State.CRITICAL
-        return State.WARNING if state.reach is Reach.PART or self.is_late else State.HEALTHY
+        return State.WARNING if state.reach is ClusterReach.PART or self.is_late else State.HEALTHY
 
     @property
     def is_late(self) -> bool:
         """Whether no figures have come for long."""
-        age_ms = self._window.live.age_ms
-        is_live = self._window.services.store_folder is None
+        age_ms = self._parts.live.age_ms
+        is_live = self._frame.app.store_folder is None
         return is_live and age_ms is not None and age_ms > LATE_MS
 
     def _tick(self) -> None:
         self._show_age()
         # It is to be right also while figures are paused, or none come.
-        self._window.tool_bar.set_state(self.health, self._place)
-        self._window.tray.write()
+        self._parts.tool_bar.set_state(self.health, self._place)
+        self.written.emit()
 
     def _show_age(self) -> None:
-        live = self._window.live
-        self._window.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
+        live = self._parts.live
+        self._parts.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
 
-    def mark(self, window: MainWindow | DetachedWindow) -> None:
+    def mark(self, window: FrameParts | DetachedWindow) -> None:
         """Mark a window with the colour of its connection, and as that of a production cluster or of none."""
-        attached = attached_cluster(self._window.services.clusters)
+        attached = self._attached
         name = attached.name if attached is not None and attached.production else ""
         window.production.set_name(name, read_only=attached is not None and attached.read_only)
         window.stripe.set_colour("" if attached is None else attached.colour)
 
     @property
+    def _attached(self) -> Cluster | None:
+        return self._frame.app.clusters.attached
+
+    @property
     def short_title(self) -> str:
         """Orbit, and which connection it shows if it shows one."""
-        attached = attached_cluster(self._window.services.clusters)
+        attached = self._attached
         return "Orbit" if attached is None else f"Orbit · {attached.name}"
 
     @property
     def title(self) -> str:
         """Orbit and which cluster it shows."""
-        clusters = self._window.services.clusters
-        attached = attached_cluster(clusters)
-        parts = [tr(clusters.title), self.address]
+        attached = self._attached
+        parts = [tr(self._frame.app.clusters.title), self._frame.address]
         if attached is not None:
             parts = [tr("PRODUCTION") if attached.production else "", attached.name]
         return "Orbit — " + " · ".join(part for part in parts if part)
@@ -283,22 +270,21 @@ class BrokerWatch(QObject):
     @property
     def _place(self) -> str:
         """Where the cluster is, in words."""
-        services = self._window.services
-        attached = attached_cluster(services.clusters)
+        attached = self._attached
         if attached is not None:
             return tr("attached, read-only") if attached.read_only else tr("attached")
-        return tr("this machine") if services.store_folder is None else tr("read-only")
+        return tr("this machine") if self._frame.app.store_folder is None else tr("read-only")
 
     def write_title(self) -> None:
         """Say in the title of the window which cluster and which page is shown, and in tool bar and tray how the cluster is."""
-        window, services = self._window, self._window.services
-        attached = attached_cluster(services.clusters)
-        self.mark(window)
-        for torn_off in window.navigation.windows:
+        parts, attached = self._parts, self._attached
+        self.mark(parts)
+        for torn_off in parts.navigation.windows:
             self.mark(torn_off)
             torn_off.set_cluster(self.short_title)
-        window.tool_bar.cluster_button.set_name(attached.name if attached is not None else services.clusters.title)
-        window.tool_bar.set_state(self.health, self._place)
-        page = window.area.current
-        window.setWindowTitle(self.title + (f" · {page.tab_title()}" if page is not None else ""))
-        window.tray.write()
+        name = attached.name if attached is not None else self._frame.app.clusters.title
+        parts.tool_bar.cluster_button.set_name(name)
+        parts.tool_bar.set_state(self.health, self._place)
+        page = parts.area.current
+        self._frame.host.setWindowTitle(self.title + (f" · {page.tab_title()}" if page is not None else ""))
+        self.written.emit()

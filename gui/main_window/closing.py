@@ -2,71 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gui.main_window.clusters import attached_cluster
 from gui.main_window.notices import raise_window
+from gui.main_window.services import FrameServices
+from gui.main_window.tray import Tray
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 
-if TYPE_CHECKING:
-    from gui.main_window.window import MainWindow
-
 
 class Closing:
-    """Acts on one window."""
+    """Acts on one window.
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    Args:
+        frame: Of the window.
+        tray: Where the window may stay instead.
+    """
+
+    def __init__(self, frame: FrameServices, tray: Tray) -> None:
+        self._frame = frame
+        self._tray = tray
         self._is_wanted = False
 
     def ask(self) -> None:
         """Close the window, with a question if something would be lost."""
         if self.may_close():
-            self._window.close()
+            self._frame.host.close()
 
     def may_close(self) -> bool:
         """Whether closing costs nothing, or the user wants it nevertheless; else the question is on screen."""
-        from gui.main_window.close_question import CloseQuestion, losses  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.close_question import CloseQuestion, losses
 
-        window = self._window
-        backend = window.backend
+        frame, backend = self._frame, self._frame.backend()
         if backend is None or self._is_wanted:
             return True
-        runs = self._broker_runs
-        lost = losses(window.newest_state, window.tasks.running, demo_plays=backend.demo.is_running, broker_runs=runs)
+        running, demo_plays = frame.app.tasks.running, backend.demo.is_running
+        lost = losses(frame.state, running, demo_plays=demo_plays, broker_runs=self._broker_runs)
         if not lost:
             return True
-        raise_window(window)
-        stay = window.tray.stay if window.tray.is_offered else None
-        question = CloseQuestion(lost, window, close=self._close_anyway, stay=stay)
-        window.services.theme.dress(question)
+        raise_window(frame.host)
+        stay = self._tray.stay if self._tray.is_offered else None
+        question = CloseQuestion(lost, frame.host, close=self._close_anyway, stay=stay)
+        frame.app.theme.dress(question)
         question.open()
         return False
 
     @property
     def _broker_runs(self) -> bool:
-        window = self._window
-        return window.source_status is SourceStatus.READY and attached_cluster(window.services.clusters) is None
+        return self._frame.status is SourceStatus.READY and self._frame.app.clusters.attached is None
 
     def restart(self) -> None:
         """Stop and start the broker, with a question if clients would lose it."""
-        from gui.main_window.close_question import LossQuestion, losses  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.close_question import LossQuestion, losses
 
-        window = self._window
-        backend = window.backend
+        frame, backend = self._frame, self._frame.backend()
         if backend is None:
             return
-        lost = losses(window.newest_state, (), demo_plays=backend.demo.is_running, broker_runs=self._broker_runs)
+        lost = losses(frame.state, (), demo_plays=backend.demo.is_running, broker_runs=self._broker_runs)
         if not lost:
             backend.restart_worker()
             return
         title, go = tr("Restart the broker"), tr("Restart the broker")
-        question = LossQuestion(title, tr("Restart the broker now?"), lost, window, keep=tr("Let it run"), go=go)
+        question = LossQuestion(title, tr("Restart the broker now?"), lost, frame.host, keep=tr("Let it run"), go=go)
         question.accepted.connect(backend.restart_worker)
-        window.services.theme.dress(question)
+        frame.app.theme.dress(question)
         question.open()
 
     def _close_anyway(self) -> None:
         self._is_wanted = True
-        self._window.close()
+        self._frame.host.close()

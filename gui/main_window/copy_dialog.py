@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from gui.main_window.copy_ends import CopyEnds, Named
-from gui.models.copy_order import CopyEnd, CopyOrder, Span, input_of, resume_arguments
+from gui.models.copy_order import CopyCommand, CopyEnd, Span, input_of, resume_arguments
 from gui.operations.message_job import JobState, MessageJob
 from gui.operations.reports import open_in_desktop
 from gui.theme.manager import ThemeManager
@@ -77,7 +77,7 @@ class CopyDialog(FittedDialog):
     ) -> None:
         super().__init__(parent)
         self._ends, self._settings = ends, settings
-        self._previewed: CopyOrder | None = None
+        self._previewed: CopyCommand | None = None
         self._is_dry = False
         self._waits_for_keys = False
         self._fault = ""
@@ -104,10 +104,10 @@ class CopyDialog(FittedDialog):
 
     # ---- what is asked -------------------------------------------------------------------------------------------------
 
-    def order(self, now_ms: int = 0) -> CopyOrder:
+    def order(self, now_ms: int = 0) -> CopyCommand:
         """What the fields say, without the keys of connections."""
         source, target = self._chosen(self.source), self._chosen(self.target)
-        return CopyOrder(
+        return CopyCommand(
             source=source.end if source else CopyEnd(""), target=target.end if target else CopyEnd(""),
             topics=self.topics.text(), groups=self.groups.text(), span=Span(self.span.currentData()),
             newest=self.newest.value(), since=self.since.text(), until=self.until.text(),
@@ -171,7 +171,7 @@ class CopyDialog(FittedDialog):
             source, lambda first: self._ends.reach(target, lambda second: have_both(first, second), failed), failed
         )
 
-    def _run(self, order: CopyOrder, source: CopyEnd, target: CopyEnd, *, dry_run: bool) -> None:
+    def _run(self, order: CopyCommand, source: CopyEnd, target: CopyEnd, *, dry_run: bool) -> None:
         self._is_dry = dry_run
         words = replace(order, source=source, target=target)
         self.job.start(words.arguments(dry_run=dry_run), input_of(source, target), can_pause=not dry_run)

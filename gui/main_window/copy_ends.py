@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.models.copy_order import CopyEnd
+from gui.operations.clusters import Clusters
 from gui.words.text import tr
 from monitoring.sources.base import ClusterSource
 

@@ -1,7 +1,7 @@
 """What the window remembers of how it looked: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten.
 
 Each connection has a layout of its own, as its pages name its topics and its window may stand beside others; how pages are
-divided is the same for all. ``group`` is `gui.main_window.clusters.settings_group`.
+divided is the same for all. ``group`` is `gui.operations.clusters.Clusters.settings_group`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QSplitter
+from PySide6.QtWidgets import QMainWindow, QSplitter
 
+from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import LinkError, link_to, place_of
-from gui.main_window.places import Place
-from gui.main_window.services import text_list, whole_number
+from gui.main_window.places import PagePlace
+from gui.main_window.side_bar import SideBar
+from gui.settings.values import text_list, whole_number
 from gui.views.page_names import COLUMNS_GROUP
 from gui.widgets.column_presets import PRESETS_END
 
 if TYPE_CHECKING:
     from gui.main_window.navigation import Navigation
-    from gui.main_window.window import MainWindow
     from gui.views.page import PageView
 
 LAYOUT_VERSION = 2
@@ -31,7 +32,7 @@ WIDTH_MIN, HEIGHT_MIN = 960, 480
 """Of a full HD screen at 200 %, without the bars of the desktop; pages that need more are scrolled."""
 
 
-def restore_geometry(window: MainWindow, settings: QSettings, group: str = "") -> None:
+def restore_geometry(window: QMainWindow, side_bar: SideBar, settings: QSettings, group: str = "") -> None:
     """Give the window its size and place of last time; on a small screen it may be made smaller than elsewhere."""
     screen = QGuiApplication.primaryScreen().availableGeometry()
     window.setMinimumSize(min(WIDTH_MIN, screen.width()), min(HEIGHT_MIN, screen.height()))
@@ -41,7 +42,7 @@ def restore_geometry(window: MainWindow, settings: QSettings, group: str = "") -
     geometry = settings.value(f"{group}layout/geometry")
     if isinstance(geometry, QByteArray):
         window.restoreGeometry(geometry)
-    window.side_bar.set_collapsed(bool(whole_number(settings, f"{group}layout/side_bar_collapsed", 0)))
+    side_bar.set_collapsed(bool(whole_number(settings, f"{group}layout/side_bar_collapsed", 0)))
 
 
 def restore_pages(navigation: Navigation, settings: QSettings, first: str, group: str = "") -> None:
@@ -49,7 +50,7 @@ def restore_pages(navigation: Navigation, settings: QSettings, first: str, group
     known = _known(settings, group)
     tabs = _places(navigation, text_list(settings, f"{group}layout/tabs")) if known else []
     if not tabs:
-        navigation.open(Place(first))
+        navigation.open(PagePlace(first))
         return
     current = whole_number(settings, f"{group}layout/current", 0)
     navigation.restore(tabs, current if 0 <= current < len(tabs) else 0)
@@ -77,12 +78,12 @@ def restore_page(page: PageView, settings: QSettings, group: str = "") -> None:
             splitter.restoreState(state)
 
 
-def save(window: MainWindow, settings: QSettings, group: str = "") -> None:
+def save(window: QMainWindow, parts: FrameParts, settings: QSettings, group: str = "") -> None:
     """Remember all of it."""
-    navigation, area = window.navigation, window.area
+    navigation, area = parts.navigation, parts.area
     settings.setValue(f"{group}{_VERSION}", LAYOUT_VERSION)
     settings.setValue(f"{group}layout/geometry", window.saveGeometry())
-    settings.setValue(f"{group}layout/side_bar_collapsed", int(window.side_bar.collapsed))
+    settings.setValue(f"{group}layout/side_bar_collapsed", int(parts.side_bar.collapsed))
     settings.setValue(f"{group}layout/tabs", [link_to(navigation.place_in(tab)) for tab in area.places])
     settings.setValue(f"{group}layout/current", area.tabs.currentIndex())
     settings.setValue(f"{group}layout/windows", [link_to(navigation.place_of(one.page)) for one in navigation.windows])
@@ -90,8 +91,8 @@ def save(window: MainWindow, settings: QSettings, group: str = "") -> None:
         settings.setValue(f"{group}layout/window_{place}", one.saveGeometry())
     for page in navigation.pages:
         remember_page(page, settings)
-    settings.setValue("live/cadence_ms", window.live.cadence_ms)
-    settings.setValue("time_range_ms", window.time_range.length_ms)
+    settings.setValue("live/cadence_ms", parts.live.cadence_ms)
+    settings.setValue("time_range_ms", parts.time_range.length_ms)
 
 
 def forget(settings: QSettings, group: str = "") -> None:
@@ -110,7 +111,7 @@ def _known(settings: QSettings, group: str = "") -> bool:
     return whole_number(settings, f"{group}{_VERSION}", 0) == LAYOUT_VERSION
 
 
-def _places(navigation: Navigation, links: list[str]) -> list[Place]:
+def _places(navigation: Navigation, links: list[str]) -> list[PagePlace]:
     found = []
     for link in links:
         try:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.views.page_names import ONE_TIME_ARGUMENTS
 
 SCHEME = "orbit"
@@ -45,7 +45,7 @@ def is_link(text: str) -> bool:
     return text.strip().lower().startswith(f"{SCHEME}://")
 
 
-def link_to(place: Place) -> str:
+def link_to(place: PagePlace) -> str:
     """The link to a place. Arguments other than text and numbers, and those that act, are left out."""
     arguments = {name: value for name, value in place.arguments.items() if _is_lasting(name, value)}
     for kind, (page_id, name) in _OBJECTS.items():
@@ -74,7 +74,7 @@ def cluster_of(link: str) -> str:
     return given.get(CLUSTER_ARGUMENT, "")
 
 
-def place_of(link: str) -> Place:
+def place_of(link: str) -> PagePlace:
     """The place that a link leads to. Whether there is such a page is for the window to know.
 
     Raises:
@@ -95,19 +95,19 @@ def place_of(link: str) -> Place:
     return _place(unquote(parts.netloc), names, given)
 
 
-def _place(kind: str, names: list[str], given: dict[str, object]) -> Place:
+def _place(kind: str, names: list[str], given: dict[str, object]) -> PagePlace:
     if kind == "message" and given and not names:
-        return Place(kind, given)  # the page of this name
+        return PagePlace(kind, given)  # the page of this name
     if kind in _OBJECTS:
         if len(names) != 1:
             raise LinkError(f"a link to a {kind} names one: {SCHEME}://{kind}/NAME")
         page_id, name = _OBJECTS[kind]
-        return Place(page_id, {**given, name: names[0]})
+        return PagePlace(page_id, {**given, name: names[0]})
     if kind == "message":
-        return Place("messages", {**given, **_message(names)})
+        return PagePlace("messages", {**given, **_message(names)})
     if not kind or names:
         raise LinkError(f"a link to a page is {SCHEME}://PAGE, to a topic {SCHEME}://topic/NAME")
-    return Place(kind, given)
+    return PagePlace(kind, given)
 
 
 def _message(names: list[str]) -> dict[str, object]:

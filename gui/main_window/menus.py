@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDialog, QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters, attached_cluster, colour_icon, show_cluster
 from gui.main_window.shortcut_sheet import key_text
-from gui.main_window.window_actions import MENUS
 from gui.operations.actions import Action, ActionRegistry
+from gui.operations.clusters import Clusters, colour_icon, show_cluster
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix
+from gui.views.connections.asking import ask_for_cluster, ask_to_forget
 from gui.words.text import tr
 
-if TYPE_CHECKING:
-    from gui.views.action_dialog import ActionDialog
-
+MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
+"""English menu names in their order; one without actions is not shown."""
 CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
 
@@ -100,7 +98,7 @@ def _fill_beside(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: Q
 
 
 def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
-    shown = attached_cluster(clusters)
+    shown = clusters.attached
     if shown is not None:
         edit = menu.addAction(icon("gear-six", theme.tokens.text_2), tr("Change this connection…"))
         edit.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent, shown))
@@ -121,7 +119,7 @@ def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> N
 
 def ask_to_look(theme: ThemeManager, parent: QWidget) -> None:
     """Let the user point at the directory of any store, and show it read-only in a window of its own."""
-    from gui.processes.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
+    from gui.processes.program import start_window
 
     dialog = _folder_dialog(tr("Folder of a store"), theme, parent)
     dialog.fileSelected.connect(lambda path: start_window(["--open-store", path]))
@@ -134,70 +132,6 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
     theme.dress(dialog)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    return dialog
-
-
-def ask_for_cluster(
-    clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None, *, beside: bool = False
-) -> None:
-    """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there or open a window beside this one."""
-    from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  brings tables and QProcess, as above
-
-    dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets, known=_connections(clusters))
-    dialog.beside.setVisible(shown is None)
-    dialog.beside.setChecked(beside)
-    theme.dress(dialog)
-
-    def go(cluster: Cluster) -> None:
-        if dialog.beside.isChecked():
-            clusters.open_beside(cluster, "")
-        else:
-            clusters.switch(cluster)
-
-    dialog.chosen.connect(go)
-    dialog.open()
-
-
-def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> QDialog:
-    """Let the user change a connection that is not shown, without going there."""
-    from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  as above
-
-    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, known=_connections(clusters))
-    dialog.setWindowTitle(tr("Change a connection"))
-    dialog.heading.setText(tr("Change a connection"))
-    dialog.beside.hide()
-    dialog.go.setText(tr("Save"))
-    theme.dress(dialog)
-    dialog.chosen.connect(partial(clusters.keep, cluster))
-    dialog.open()
-    return dialog
-
-
-def _connections(clusters: Clusters) -> list[Cluster]:
-    return [one for one in clusters.known() if one.kind == ATTACHED]
-
-
-def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:
-    """Ask whether a cluster that is not shown is to go from the list; the dialog ends when it and its secrets are gone."""
-    from gui.views.action_dialog import ActionDialog, ActionPlan  # noqa: PLC0415  as above
-    from gui.views.settings.connection_rows import kept_pairs  # noqa: PLC0415  as above
-
-    effect = tr("Its way and its secrets are forgotten on this computer. Nothing is changed in the cluster.")
-    if cluster.kind == EMBEDDED:
-        effect = tr("It is only taken off this list: the folder and its messages stay.")
-    plan = ActionPlan(
-        title=tr("Delete the connection {name}?", name=cluster.name),
-        facts=kept_pairs(cluster),
-        effects=[effect],
-        verb=tr("Delete 1 connection"),
-        start=partial(clusters.forget, cluster),
-        is_destructive=True,
-        is_local=True,
-    )
-    dialog = ActionDialog(plan, theme, parent)
-    dialog.finished.connect(dialog.deleteLater)
-    theme.dress(dialog)
-    dialog.open()
     return dialog
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from gui.main_window.links import link_to
 from gui.main_window.notices import raise_window
 from gui.main_window.page_area import PageArea
 from gui.main_window.panes import has_keyboard
-from gui.main_window.places import Place, Places
+from gui.main_window.places import PagePlace, PlaceTrail
 from gui.theme.manager import ThemeManager
 from gui.views.page_names import ONE_TIME_ARGUMENTS
 from gui.views.registry import PageEntry
@@ -65,9 +66,9 @@ class Navigation(QObject):
         self._plain_key = plain_key
         self._context: PageContext | None = None
         self._travelling = False
-        self._places_of: dict[PageView, Place] = {}
-        self._closed: list[Place] = []
-        self.places = Places()
+        self._places_of: dict[PageView, PagePlace] = {}
+        self._closed: list[PagePlace] = []
+        self.places = PlaceTrail()
         self.windows: list[DetachedWindow] = []
         area.shown.connect(self._tab_shown)
         area.closed.connect(self._page_closed)
@@ -99,17 +100,17 @@ class Navigation(QObject):
         """Whether there is such a page."""
         return page_id in self._entries
 
-    def known(self, place: Place) -> Place:
+    def known(self, place: PagePlace) -> PagePlace:
         """A place that a link leads to, as a window has it that knows topics only as a list."""
-        return Place("topics", place.arguments) if place.page_id == "topic" and not self.has("topic") else place
+        return PagePlace("topics", place.arguments) if place.page_id == "topic" and not self.has("topic") else place
 
-    def place_of(self, page: PageView) -> Place:
+    def place_of(self, page: PageView) -> PagePlace:
         """Where a page stands."""
-        return self._places_of.get(page, Place(page.page_id))
+        return self._places_of.get(page, PagePlace(page.page_id))
 
-    def place_in(self, tab: Place | PageView) -> Place:
+    def place_in(self, tab: PagePlace | PageView) -> PagePlace:
         """Where a tab stands, also one whose page was not made yet."""
-        return tab if isinstance(tab, Place) else self.place_of(tab)
+        return tab if isinstance(tab, PagePlace) else self.place_of(tab)
 
     def link_here(self) -> str:
         """The link to what the user sees; empty while no page is open."""
@@ -118,7 +119,7 @@ class Navigation(QObject):
 
     # ---- going somewhere -------------------------------------------------------------------------------------------
 
-    def open(self, place: Place, *, new_tab: bool = False) -> PageView:
+    def open(self, place: PagePlace, *, new_tab: bool = False) -> PageView:
         """Go to a place, in the page that is open already or in a new tab."""
         page = None if new_tab else self._area.page_of(place.page_id) or self._detached_page(place.page_id)
         if page is None:
@@ -133,7 +134,7 @@ class Navigation(QObject):
         self.shown.emit(page)
         return page
 
-    def restore(self, places: Sequence[Place], current: int) -> None:
+    def restore(self, places: Sequence[PagePlace], current: int) -> None:
         """Open tabs of last time; only the one in front is made now, the others when they are first shown."""
         entries = [self._entries[place.page_id] for place in places]
         tabs = [
@@ -170,7 +171,7 @@ class Navigation(QObject):
             window.close()
         self._area.close_all()
         self._closed.clear()
-        self.places = Places()
+        self.places = PlaceTrail()
         self.travelled.emit()
 
     # ---- windows of their own --------------------------------------------------------------------------------------
@@ -183,8 +184,8 @@ class Navigation(QObject):
             other = next((entry for entry in self._entries.values() if entry.page_id != page.page_id), None)
             if other is None:
                 return None
-            self._bring(self._add(Place(other.page_id)))
-        from gui.main_window.detached import DetachedWindow  # noqa: PLC0415  the frame is on screen before
+            self._bring(self._add(PagePlace(other.page_id)))
+        from gui.main_window.detached import DetachedWindow
 
         self._area.take(page)
         window = DetachedWindow(self._theme, page, plain_key=self._plain_key)
@@ -216,22 +217,22 @@ class Navigation(QObject):
 
     # ---- inside ----------------------------------------------------------------------------------------------------
 
-    def _add(self, place: Place) -> PageView:
+    def _add(self, place: PagePlace) -> PageView:
         entry = self._entries[place.page_id]
         return self._area.open(place, entry.icon, entry.title, partial(self._make, place.page_id))
 
     def _make(self, page_id: str) -> PageView:
         context = self._context
         assert context is not None, "a page was opened before the window was attached"
-        page = self._entries[page_id].load()(context)
+        page = page_class(self._entries[page_id])(context)
         page.place_changed.connect(lambda arguments: self._visit(page, arguments))
         self.opened.emit(page)
         return page
 
-    def _make_at(self, place: Place) -> PageView:
+    def _make_at(self, place: PagePlace) -> PageView:
         page = self._make(place.page_id)
         page.open(place.arguments)
-        self._places_of[page] = Place(place.page_id, _lasting(place.arguments))
+        self._places_of[page] = PagePlace(place.page_id, _lasting(place.arguments))
         return page
 
     def _bring(self, page: PageView) -> None:
@@ -244,12 +245,12 @@ class Navigation(QObject):
         self._travelling = False
 
     def _visit(self, page: PageView, arguments: Mapping[str, object]) -> None:
-        place = Place(page.page_id, arguments)
+        place = PagePlace(page.page_id, arguments)
         self._places_of[page] = place
         self.places.visit(place)
         self.travelled.emit()
 
-    def _travel(self, place: Place | None) -> None:
+    def _travel(self, place: PagePlace | None) -> None:
         if place is not None:
             self.open(place)
         self.travelled.emit()
@@ -276,6 +277,12 @@ class Navigation(QObject):
     def _page_closed(self, page: PageView) -> None:
         self._closed = [*self._closed, self.place_of(page)][-CLOSED_KEPT:]
         self._places_of.pop(page, None)
+
+
+def page_class(entry: PageEntry) -> type[PageView]:
+    """Import the class of a page."""
+    loaded: type[PageView] = getattr(importlib.import_module(entry.module), entry.class_name)
+    return loaded
 
 
 def _lasting(arguments: Mapping[str, object]) -> dict[str, object]:

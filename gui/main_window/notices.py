@@ -11,10 +11,10 @@ from functools import partial
 from PySide6.QtCore import QObject, QProcess, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.main_window.quiet_hours import read_quiet_hours
-from gui.main_window.services import is_on
 from gui.main_window.tool_bar import ToolBar
 from gui.operations.tasks import Task, TaskState
+from gui.settings.quiet_hours import read_quiet_hours
+from gui.settings.values import SYSTEM_NOTICES_KEY, is_on
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.toast import ToastStack
@@ -22,7 +22,6 @@ from gui.words.text import Words, said, tr
 
 LONG_TASK_S = 10.0
 """The end of a task that took longer is told by the system."""
-SYSTEM_KEY = "notices/system"
 _ALARMING = frozenset({State.CRITICAL, State.WARNING})
 
 
@@ -98,7 +97,7 @@ class Notices(QObject):
         looked_at = QApplication.applicationState() == Qt.ApplicationState.ApplicationActive
         if (looked_at and self._window.isVisible()) or read_quiet_hours(self._settings).covers(self._local_time()):
             return
-        if is_on(self._settings, SYSTEM_KEY, default=True):
+        if is_on(self._settings, SYSTEM_NOTICES_KEY, default=True):
             self._tell_system(self._title(), text)
 
     def _changed(self) -> None:

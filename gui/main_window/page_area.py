@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.main_window.page_room import PageRoom
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
@@ -76,7 +76,7 @@ class _Tabs(QTabBar):
 class _Slot:
     """A tab: its page, or until it is first shown what makes it, and its English title."""
 
-    place: Place
+    place: PagePlace
     page: PageView | None
     make: Callable[[], PageView]
     icon: str
@@ -157,7 +157,7 @@ class PageArea(QWidget):
         return tuple(slot.page for slot in self._slots if slot.page is not None)
 
     @property
-    def places(self) -> Sequence[Place | PageView]:
+    def places(self) -> Sequence[PagePlace | PageView]:
         """What each tab holds: its page, or the place it will show."""
         return tuple(slot.page or slot.place for slot in self._slots)
 
@@ -174,7 +174,7 @@ class PageArea(QWidget):
         found = next((slot for slot in self._slots if slot.place.page_id == page_id), None)
         return self._page(found) if found is not None else None
 
-    def add(self, place: Place, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
+    def add(self, place: PagePlace, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
         """Add a tab whose page is made when it is first shown; the oldest tab closes when there are too many.
 
         Args:
@@ -187,7 +187,7 @@ class PageArea(QWidget):
             self.close_tab(0)
         self._insert(_Slot(place, None, make, icon_name, title), tr(title))
 
-    def restore(self, tabs: Sequence[tuple[Place, str, str, Callable[[], PageView]]], current: int) -> None:
+    def restore(self, tabs: Sequence[tuple[PagePlace, str, str, Callable[[], PageView]]], current: int) -> None:
         """Add tabs as `add` does, and show one of them: only its page is made."""
         # The first tab that is added comes to the front by itself.
         self.tabs.blockSignals(True)
@@ -198,14 +198,14 @@ class PageArea(QWidget):
         self.tabs.blockSignals(False)
         self._tab_changed(self.tabs.currentIndex())
 
-    def open(self, place: Place, icon_name: str, title: str, make: Callable[[], PageView]) -> PageView:
+    def open(self, place: PagePlace, icon_name: str, title: str, make: Callable[[], PageView]) -> PageView:
         """Add a tab and make its page at once; it does not come to the front."""
         self.add(place, icon_name, title, make)
         return self._page(self._slots[-1])
 
     def adopt(self, page: PageView) -> None:
         """Take in a page that `take` gave away."""
-        self._insert(_Slot(Place(page.page_id), page, lambda: page, page.icon), page.tab_title())
+        self._insert(_Slot(PagePlace(page.page_id), page, lambda: page, page.entry.icon), page.tab_title())
         self._stack.addWidget(page)
 
     def _insert(self, slot: _Slot, title: str) -> None:
@@ -389,7 +389,7 @@ class Veil(QWidget):
         page = self._stack.currentWidget()
         if page is None:
             return
-        from gui.views.page import PageView  # noqa: PLC0415  the frame is on screen before any page
+        from gui.views.page import PageView
 
         if isinstance(page, PageView):
             self.cover(page)

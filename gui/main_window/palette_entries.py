@@ -8,69 +8,69 @@ from typing import TYPE_CHECKING
 
 from gui.main_window.links import is_link
 from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEntry, has_prefix
+from gui.main_window.services import FrameServices
 from gui.main_window.shortcut_sheet import key_text
 from gui.models.message_ids import is_key, key_filter, pasted_ids
 from gui.words.text import count_text, rate_text, tr
 from monitoring.state import MEMBERS_UNREAD
 
 if TYPE_CHECKING:
-    from gui.main_window.window import MainWindow
     from monitoring.state import ClusterState
 
 PAGES_OF_ONE_THING = ("topic", "message")
 """Pages that show nothing by themselves: their topics and messages are found by name."""
 
 
-def palette_entries(query: str, window: MainWindow) -> list[PaletteEntry]:
+def palette_entries(query: str, frame: FrameServices) -> list[PaletteEntry]:
     """Everything that can be chosen now."""
-    entries = [*_link(query, window), *_message(query, window), *_key(query, window), *_pages(window), *_commands(window)]
-    entries += _clusters(window)
-    state = window.newest_state
+    entries = [*_link(query, frame), *_message(query, frame), *_key(query, frame), *_pages(frame), *_commands(frame)]
+    entries += _clusters(frame)
+    state = frame.state
     if state is not None:
-        entries += _topics(state, window) + _groups(state, window)
+        entries += _topics(state, frame) + _groups(state, frame)
     return entries
 
 
-def _link(query: str, window: MainWindow) -> list[PaletteEntry]:
+def _link(query: str, frame: FrameServices) -> list[PaletteEntry]:
     if not is_link(query):
         return []
     title = tr("Open {link}", link=query)
-    return [PaletteEntry(LINK_KIND, title, partial(window.open_link, query), icon="link")]
+    return [PaletteEntry(LINK_KIND, title, partial(frame.open_link, query), icon="link")]
 
 
-def _message(query: str, window: MainWindow) -> list[PaletteEntry]:
+def _message(query: str, frame: FrameServices) -> list[PaletteEntry]:
     """The messages of IDs; the page finds out which form of ID each is."""
-    if not _has_page(window, "messages"):
+    if not frame.has_page("messages"):
         return []
     return [
         PaletteEntry(
             MESSAGE_KIND,
             tr("Open message {id}", id=message_id),
-            partial(window.navigate, "messages", message_id=message_id),
+            partial(frame.navigate, "messages", message_id=message_id),
             icon="envelope-simple",
         )
         for message_id in pasted_ids(query)
     ]
 
 
-def _key(query: str, window: MainWindow) -> list[PaletteEntry]:
-    if not is_key(query) or is_link(query) or has_prefix(query) or not _has_page(window, "messages"):
+def _key(query: str, frame: FrameServices) -> list[PaletteEntry]:
+    if not is_key(query) or is_link(query) or has_prefix(query) or not frame.has_page("messages"):
         return []
     title = tr("Find messages with the key {key}", key=query)
-    find = partial(window.navigate, "messages", filter=key_filter(query))
+    find = partial(frame.navigate, "messages", filter=key_filter(query))
     return [PaletteEntry(KEY_KIND, title, find, icon="magnifying-glass")]
 
 
-def _pages(window: MainWindow) -> list[PaletteEntry]:
+def _pages(frame: FrameServices) -> list[PaletteEntry]:
     return [
-        PaletteEntry("page", tr(entry.title), partial(window.navigate, entry.page_id), icon=entry.icon)
-        for entry in window.page_entries
+        PaletteEntry("page", tr(entry.title), partial(frame.navigate, entry.page_id), icon=entry.icon)
+        for entry in frame.app.pages
         if entry.page_id not in PAGES_OF_ONE_THING
     ]
 
 
-def _commands(window: MainWindow) -> list[PaletteEntry]:
-    registry = window.actions_known
+def _commands(frame: FrameServices) -> list[PaletteEntry]:
+    registry = frame.actions
     return [
         PaletteEntry(
             "command",
@@ -86,9 +86,9 @@ def _commands(window: MainWindow) -> list[PaletteEntry]:
     ]
 
 
-def _clusters(window: MainWindow) -> list[PaletteEntry]:
+def _clusters(frame: FrameServices) -> list[PaletteEntry]:
     """Other clusters, each in a window of its own: what is shown stays."""
-    clusters = window.services.clusters
+    clusters = frame.app.clusters
     return [
         PaletteEntry(
             "command",
@@ -101,15 +101,15 @@ def _clusters(window: MainWindow) -> list[PaletteEntry]:
     ]
 
 
-def _topics(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
-    if not _has_page(window, "topics"):
+def _topics(state: ClusterState, frame: FrameServices) -> list[PaletteEntry]:
+    if not frame.has_page("topics"):
         return []
-    page = "topic" if _has_page(window, "topic") else "topics"
+    page = "topic" if frame.has_page("topic") else "topics"
     return [
         PaletteEntry(
             "topic",
             name,
-            partial(window.navigate, page, topic=name),
+            partial(frame.navigate, page, topic=name),
             detail=tr("topic, {rate}", rate=rate_text(float(state.topic_put_rate[index]))),
             icon="stack",
         )
@@ -117,14 +117,14 @@ def _topics(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
     ]
 
 
-def _groups(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
-    if not _has_page(window, "consumers"):
+def _groups(state: ClusterState, frame: FrameServices) -> list[PaletteEntry]:
+    if not frame.has_page("consumers"):
         return []
     return [
         PaletteEntry(
             "group",
             name,
-            partial(window.navigate, "consumers", group=name),
+            partial(frame.navigate, "consumers", group=name),
             detail=_group_detail(float(state.group_lag_messages[index]), int(state.group_members[index])),
             icon="users-three",
         )
@@ -136,7 +136,3 @@ def _group_detail(lag: float, members: int) -> str:
     if members <= 0 and members != MEMBERS_UNREAD:
         return tr("group, offline")
     return tr("group") if math.isnan(lag) else tr("group, lag {lag}", lag=count_text(lag))
-
-
-def _has_page(window: MainWindow, page_id: str) -> bool:
-    return any(entry.page_id == page_id for entry in window.page_entries)

@@ -6,27 +6,30 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication, QWidget
 
+from gui.main_window.navigation import Navigation
+from gui.main_window.services import FrameServices
+
 if TYPE_CHECKING:
     from gui.main_window.palette import CommandPalette, PaletteEntry
-    from gui.main_window.window import MainWindow
 
 
 class Palettes:
     """One for the main window and one for each that was torn off: a palette covers its own window."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    def __init__(self, frame: FrameServices, navigation: Navigation) -> None:
+        self._frame = frame
+        self._navigation = navigation
         self._known: dict[QWidget, CommandPalette] = {}
 
     @property
     def active(self) -> CommandPalette:
         """That of the window that is active."""
         front = QApplication.activeWindow()
-        host: QWidget = next((window for window in self._window.navigation.windows if window is front), self._window)
+        host: QWidget = next((window for window in self._navigation.windows if window is front), self._frame.host)
         if host not in self._known:
-            from gui.main_window.palette import CommandPalette  # noqa: PLC0415  the frame is on screen before
+            from gui.main_window.palette import CommandPalette
 
-            self._known[host] = CommandPalette(self._window.services.theme, host, self._entries)
+            self._known[host] = CommandPalette(self._frame.app.theme, host, self._entries)
         return self._known[host]
 
     def forget_with(self, host: QWidget) -> None:
@@ -34,6 +37,6 @@ class Palettes:
         host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
 
     def _entries(self, query: str) -> list[PaletteEntry]:
-        from gui.main_window.palette_entries import palette_entries  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.palette_entries import palette_entries
 
-        return palette_entries(query, self._window)
+        return palette_entries(query, self._frame)

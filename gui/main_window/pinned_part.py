@@ -156,7 +156,7 @@ class PinnedPart(QWidget):
 
     def show_state(self, state: ClusterState, limits: LagLimits) -> None:
         """Show the favourites that the cluster has, as they are now."""
-        from gui.models.pin_rows import PinBook  # noqa: PLC0415  brings numpy: the frame is on screen before
+        from gui.models.pin_rows import PinBook
 
         self._book = self._book or PinBook(self.pins)
         self._newest = state, limits

@@ -9,22 +9,22 @@ PLACES_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PagePlace:
     """A page and what it was opened with."""
 
     page_id: str
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-class Places:
+class PlaceTrail:
     """The places in order, and which one is shown."""
 
     def __init__(self) -> None:
-        self._places: list[Place] = []
+        self._places: list[PagePlace] = []
         self._current = -1
 
     @property
-    def current(self) -> Place | None:
+    def current(self) -> PagePlace | None:
         return self._places[self._current] if self._current >= 0 else None
 
     @property
@@ -35,7 +35,7 @@ class Places:
     def can_go_forward(self) -> bool:
         return self._current < len(self._places) - 1
 
-    def visit(self, place: Place) -> None:
+    def visit(self, place: PagePlace) -> None:
         """Go to a place: what was ahead is forgotten. The same place twice in a row counts once."""
         if place == self.current:
             return
@@ -44,14 +44,14 @@ class Places:
         del self._places[:-PLACES_MAX]
         self._current = len(self._places) - 1
 
-    def back(self) -> Place | None:
+    def back(self) -> PagePlace | None:
         """The place before, which becomes the current one; None at the start."""
         if not self.can_go_back:
             return None
         self._current -= 1
         return self._places[self._current]
 
-    def forward(self) -> Place | None:
+    def forward(self) -> PagePlace | None:
         """The place after, which becomes the current one; None at the end."""
         if not self.can_go_forward:
             return None

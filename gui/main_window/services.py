@@ -1,4 +1,4 @@
-"""What the frame is given: services before the first paint, the backend after it."""
+"""What the frame uses: services before the first paint, the backend after it, and what its parts use of the window."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QMainWindow
 
-from gui.main_window.clusters import Clusters
+from gui.operations.actions import ActionRegistry
+from gui.operations.clusters import Clusters
+from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
 from gui.views.registry import PAGES, PageEntry
-from gui.words.text import TimeZoneChoice
-from monitoring.sources.base import ClusterSource
+from gui.words.text import TimeZoneChoice, Words
+from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from broker_core.worker.questions.lifecycle import Ready
     from gui.operations.reports import ReportRunner
     from gui.processes.demo import DemoController
     from monitoring.series import History
+    from monitoring.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +56,46 @@ class Backend:
     restart_worker: Callable[[], None]
 
 
-def whole_number(settings: QSettings, key: str, default: int) -> int:
-    """A whole number from the settings file, or the default where it is missing or none."""
-    text = str(settings.value(key, default))
-    return int(text) if text.lstrip("-").isdigit() else default
+@dataclass(frozen=True, slots=True)
+class FrameServices:
+    """What the parts of the frame use of the window, which they do not know."""
 
+    host: QMainWindow
+    """Dialogs and menus lie over it."""
+    app: WindowServices
+    actions: ActionRegistry
+    navigate: Navigate
+    open_link: Callable[[str], None]
+    notify: Notify
+    keep_notice: Callable[[Words, State], None]
+    """Adds a line under the bell without a toast."""
+    backend: Callable[[], Backend | None]
+    """None until the window is attached."""
 
-def text_list(settings: QSettings, key: str) -> list[str]:
-    """A list of texts from the settings file; Qt gives a list of one back as the one."""
-    value = settings.value(key, [])
-    if isinstance(value, str):
-        return [value]
-    return [str(item) for item in value] if isinstance(value, list) else []
+    @property
+    def ready(self) -> Ready | None:
+        """What the broker said when it was ready."""
+        backend = self.backend()
+        return backend.source.ready if backend is not None else None
 
+    @property
+    def address(self) -> str:
+        """Name server address; empty while the broker does not run."""
+        ready = self.ready
+        return ready.name_server if ready is not None else ""
 
-def is_on(settings: QSettings, key: str, *, default: bool) -> bool:
-    """A switch from the settings file."""
-    return str(settings.value(key, default)).lower() == "true"
+    @property
+    def status(self) -> SourceStatus:
+        """How the broker is; starting until the window is attached."""
+        backend = self.backend()
+        return backend.source.status if backend is not None else SourceStatus.STARTING
+
+    @property
+    def state(self) -> ClusterState | None:
+        """The newest figures, once known."""
+        backend = self.backend()
+        return backend.source.state if backend is not None else None
+
+    def has_page(self, page_id: str) -> bool:
+        """Whether there is such a page."""
+        return any(entry.page_id == page_id for entry in self.app.pages)

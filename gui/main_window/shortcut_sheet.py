@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from gui.main_window.page_keys import PAGE_KEYS
 from gui.operations.actions import Action
+from gui.operations.page_keys import PAGE_KEYS
 from gui.views.registry import PAGES
 from gui.widgets.basic import label
 from gui.widgets.fitted_dialog import FittedDialog

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QAbstractButton
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
+from gui.widgets.repaint import repaint_with
 from gui.words.text import tr
 
 

@@ -18,7 +18,8 @@ from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
 from gui.words.broker_words import broker_text
 from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
-from monitoring.sources.base import Reach, SourceStatus
+from monitoring.reach import ClusterReach
+from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
@@ -49,7 +50,10 @@ _ATTACHED_TEXTS = {
     SourceStatus.LOST: ("Connection ended", State.CRITICAL),
     SourceStatus.STOPPED: ("Connection ended", State.IDLE),
 }
-_REACH_TEXTS = {Reach.PART: ("Connected in part", State.WARNING), Reach.NOTHING: ("Nothing answers", State.CRITICAL)}
+_REACH_TEXTS = {
+    ClusterReach.PART: ("Connected in part", State.WARNING),
+    ClusterReach.NOTHING: ("Nothing answers", State.CRITICAL),
+}
 """Of a connection that stands, and does not bring all."""
 
 
@@ -83,7 +87,7 @@ class StatusBar(QFrame):
         self._tasks = tasks
         self._times = times
         self._dot = Dot(theme)
-        self._status, self._reach = SourceStatus.STARTING, Reach.ALL
+        self._status, self._reach = SourceStatus.STARTING, ClusterReach.ALL
         self._state_text = label(role="secondary")
         self._address_line = Line(vertical=True, length=14)
         self.address_button = _button(tr("Copy the address"))
@@ -142,20 +146,15 @@ class StatusBar(QFrame):
         return {name: value.text() for name, _, value, _ in self._figures}
 
     @property
-    def process_text(self) -> str:
-        """What the worker process takes."""
-        return self._process.text()
-
-    @property
     def age_text(self) -> str:
         return self._age.text()
 
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
         """Say how the broker is; ``stage`` names the step of its start."""
-        self._status, self._reach = status, Reach.ALL
+        self._status, self._reach = status, ClusterReach.ALL
         self._write_status(stage if status is SourceStatus.STARTING else "")
 
-    def show_reach(self, reach: Reach) -> None:
+    def show_reach(self, reach: ClusterReach) -> None:
         """Say how much of a cluster answers that is connected."""
         if reach is not self._reach and self._status is SourceStatus.READY:
             self._reach = reach

@@ -13,11 +13,11 @@ from gui.main_window.live import CADENCES_MS, LiveFeed
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
 from gui.widgets.chip import Dot
+from gui.widgets.repaint import repaint_with
 from gui.widgets.saved_menu import menu_text
 from gui.widgets.toast import KeptNotice
 from gui.words.text import TimeZoneChoice, tr
@@ -279,7 +279,7 @@ class ToolBar(QFrame):
 
     def ask_range(self) -> RangeDialog:
         """Open the dialog that asks for two moments."""
-        from gui.main_window.range_dialog import RangeDialog  # noqa: PLC0415  the frame is on screen before
+        from gui.main_window.range_dialog import RangeDialog
 
         dialog = RangeDialog(self._range, self._times, self)
         dialog.open()

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow
 
 from gui.event_loop.turns import next_turn
 from gui.main_window import layout
 from gui.main_window.broker_watch import BrokerWatch
-from gui.main_window.closing import Closing
-from gui.main_window.clusters import attached_cluster, cluster_at, settings_group
 from gui.main_window.commands import FrameCommands
+from gui.main_window.frame_parts import FrameParts
 from gui.main_window.key_bindings import KeyBindings
-from gui.main_window.key_choices import KeyChoices
 from gui.main_window.links import LinkError, cluster_of, link_to, on_cluster, place_of
 from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
 from gui.main_window.page_area import PageArea
-from gui.main_window.palettes import Palettes
-from gui.main_window.places import Place
-from gui.main_window.services import Backend, WindowServices, whole_number
-from gui.main_window.settings_watch import SettingsWatch
+from gui.main_window.places import PagePlace
+from gui.main_window.services import Backend, FrameServices, WindowServices
 from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
@@ -34,27 +30,23 @@ from gui.main_window.tray import Tray
 from gui.main_window.window_actions import backend_actions, window_actions
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
-from gui.operations.tasks import TaskList
+from gui.operations.key_choices import KeyChoices
+from gui.settings.settings_watch import SettingsWatch
+from gui.settings.values import whole_number
 from gui.theme.tokens import State
-from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
-from gui.widgets.toast import ToastStack
 from gui.words.text import Words, tr
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
-    from gui.main_window.palette import CommandPalette
     from gui.operations.decoding import DecoderBook
     from gui.operations.report_notice import ReportNotice
     from gui.views.page import PageContext, PageView
-    from monitoring.state import ClusterState
-
-__all__ = ["Backend", "MainWindow", "WindowServices"]
 
 
 class MainWindow(QMainWindow):
@@ -72,7 +64,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, services: WindowServices) -> None:
         super().__init__()
-        self._services = services
+        self.services = services
         self._backend: Backend | None = None
         self._language = services.language
         self._wanted_link = ""
@@ -82,7 +74,6 @@ class MainWindow(QMainWindow):
         self._decoders: DecoderBook | None = None
         self._painted = False
         self._new_pages: set[PageView] = set()
-        self._palettes = Palettes(self)
         settings, theme = services.settings, services.theme
         self.live = LiveFeed(self, cadence_ms=whole_number(settings, "live/cadence_ms", 1_000))
         self.actions_known = ActionRegistry(self)
@@ -100,8 +91,24 @@ class MainWindow(QMainWindow):
         self.production = ProductionBar()
         self.stripe = ConnectionStripe()
         self.progress = ProgressLine(theme)
-        self.setCentralWidget(frame_of(self))
-        self.tray = Tray(self)
+        parts = self._parts = FrameParts(
+            self.live, self.time_range, self.navigation, self.tool_bar, self.side_bar, self.area, self.status_bar,
+            self.banner, self.production, self.stripe, self.progress,
+        )  # fmt: skip
+        self.setCentralWidget(parts.laid_out())
+        frame = self.frame = FrameServices(
+            self,
+            services,
+            self.actions_known,
+            navigate=self.navigate,
+            open_link=self.open_link,
+            notify=self.notify,
+            keep_notice=self._keep_notice,
+            backend=lambda: self._backend,
+        )
+        self.broker = BrokerWatch(frame, parts)
+        self.tray = Tray(frame, parts, self.broker)
+        self.tray.staying.connect(self.save_layout)
         self.notices = Notices(
             theme,
             self,
@@ -111,15 +118,14 @@ class MainWindow(QMainWindow):
             tell_tray=self.tray.tell,
             title=lambda: self.broker.short_title,
         )
-        self.commands = FrameCommands(self)
-        self.actions_known.add(*window_actions(self, self.commands))
+        self.commands = FrameCommands(frame, parts, self.tray, self.restore_layout)
+        self.tray.quit_asked.connect(self.commands.quit)
+        self.actions_known.add(*window_actions(frame, parts, self.commands))
         self.keys.serve(self)
-        self.broker = BrokerWatch(self)
-        self._closing = Closing(self)
         self._connect()
         self.broker.status_changed(SourceStatus.STARTING, None)
         self.show_clock()
-        layout.restore_geometry(self, settings, self.settings_group)
+        layout.restore_geometry(self, self.side_bar, settings, services.clusters.settings_group)
         for part in (self.tool_bar, self.side_bar, self.area.strip, self.status_bar):
             theme.dress(part)
         self.first_painted.connect(self._dress_unseen)
@@ -129,9 +135,9 @@ class MainWindow(QMainWindow):
     def attach(self, backend: Backend) -> None:
         """Give the window what it shows, before any page is opened. Another backend closes the pages of the one before."""
         if self._backend is None:
-            self.actions_known.add(*backend_actions(self, backend.demo, backend.reports))
+            self.actions_known.add(*backend_actions(self.frame, backend.demo, backend.reports))
             # Keys that are chosen in another window count here at once, too.
-            watch = SettingsWatch(self._services.settings, self)
+            watch = SettingsWatch(self.services.settings, self)
             watch.changed.connect(self._key_choices.load)
             watch.changed.connect(self.settings_written)
         else:
@@ -141,11 +147,11 @@ class MainWindow(QMainWindow):
             self.side_bar.forget_state()
             self.status_bar.show_figures(None)
         self._backend = backend
-        self._layout_group = self.settings_group
+        self._layout_group = self.services.clusters.settings_group
         self.pins.use(self._layout_group)
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
-        from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before
+        from gui.operations.report_notice import ReportNotice
 
         if self._report_notice is not None:
             # Reports go on where another cluster is shown: each is told once.
@@ -157,17 +163,17 @@ class MainWindow(QMainWindow):
 
     def decoders(self) -> DecoderBook:
         """The rules by which bodies are read and masked: one book for all pages, and for the results of reports."""
-        from gui.operations.decoding import DecoderBook, settings_folder  # noqa: PLC0415  brings numpy, as below
+        from gui.operations.decoding import DecoderBook, settings_folder
 
         if self._decoders is None:
             self._decoders = DecoderBook(settings_folder(self.services.settings), self)
         return self._decoders
 
     def _page_context(self, backend: Backend) -> PageContext:
-        from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
-        from gui.views.page import PageContext  # noqa: PLC0415  as above
+        from gui.operations.alert_center import AlertCenter
+        from gui.views.page import PageContext
 
-        services = self._services
+        services = self.services
         if self.broker.alerts is not None:
             self.broker.alerts.close()
         alerts = self.broker.alerts = AlertCenter(
@@ -187,7 +193,7 @@ class MainWindow(QMainWindow):
             time_range=self.time_range,
             demo=backend.demo,
             reports=backend.reports,
-            restart_worker=self.restart_broker,
+            restart_worker=self.commands.restart_broker,
             set_language=services.set_language,
             alerts=alerts,
             decoders=self.decoders(),
@@ -196,18 +202,18 @@ class MainWindow(QMainWindow):
         )
 
     def _connect(self) -> None:
-        services, bar, navigation = self._services, self.tool_bar, self.navigation
+        services, bar, navigation = self.services, self.tool_bar, self.navigation
         bar.back_asked.connect(navigation.back)
         bar.forward_asked.connect(navigation.forward)
-        bar.go_to_asked.connect(self.show_palette)
+        bar.go_to_asked.connect(self.commands.show_palette)
         bar.refresh_asked.connect(self.commands.refresh)
         bar.menu_asked.connect(self.commands.popup_menu)
         bar.cluster_asked.connect(self.commands.popup_cluster_menu)
         bar.theme_asked.connect(self.commands.set_theme_mode)
         self.side_bar.page_asked.connect(self._side_bar_asked)
-        self.side_bar.more_asked.connect(self.show_palette)
+        self.side_bar.more_asked.connect(self.commands.show_palette)
         self.side_bar.pinned.asked.connect(self._pinned_asked)
-        self.area.new_tab_asked.connect(self.show_palette)
+        self.area.new_tab_asked.connect(self.commands.show_palette)
         self.area.tear_off_asked.connect(navigation.detach)
         self.area.menu_asked.connect(self.commands.popup_tab_menu)
         self.area.closed.connect(lambda page: layout.remember_page(page, services.settings))
@@ -215,7 +221,7 @@ class MainWindow(QMainWindow):
         navigation.opened.connect(self._page_opened)
         navigation.travelled.connect(self._write_travel)
         navigation.detached.connect(self._page_detached)
-        self.banner.button.clicked.connect(lambda _checked=False: self.restart_broker())
+        self.banner.button.clicked.connect(lambda _checked=False: self.commands.restart_broker())
         self.status_bar.language_asked.connect(services.set_language)
         self.status_bar.address_copied.connect(lambda address: self.notify(partial(tr, "{address} copied", address=address)))
         services.times.changed.connect(self._zone_changed)
@@ -225,17 +231,9 @@ class MainWindow(QMainWindow):
 
     # ---- pages -----------------------------------------------------------------------------------------------------
 
-    @property
-    def page_entries(self) -> Sequence[PageEntry]:
-        return self._services.pages
-
     def navigate(self, page_id: str, /, **arguments: object) -> None:
         """Open a page in its tab, and go to a place in it."""
-        self.navigation.open(Place(page_id, arguments))
-
-    def open_in_new_tab(self, page_id: str, /, **arguments: object) -> None:
-        """Open a page in a tab of its own."""
-        self.navigation.open(Place(page_id, arguments), new_tab=True)
+        self.navigation.open(PagePlace(page_id, arguments))
 
     def open_link(self, link: str) -> None:
         """Follow a link and come to the front; before the window has its pages, as soon as it has them."""
@@ -258,18 +256,18 @@ class MainWindow(QMainWindow):
             self.navigation.open(place)
 
     def _not_followed(self, link: str, error: LinkError) -> None:
-        from gui.words.error_words import kept_line  # noqa: PLC0415  brings the errors of the broker: the frame is on screen before
+        from gui.words.error_words import kept_line
 
         reason = kept_line(error)
         self.notify(lambda: tr("The link {link} was not followed: {reason}", link=link, reason=reason()), state=State.WARNING)
 
     def _belongs_elsewhere(self, link: str) -> bool:
         """Hand a link about another cluster to that one's window; returns whether it was one."""
-        clusters, name_servers = self._services.clusters, cluster_of(link)
-        shown = attached_cluster(clusters)
+        clusters, name_servers = self.services.clusters, cluster_of(link)
+        shown = clusters.attached
         if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under)):
             return False
-        other = cluster_at(clusters, name_servers)
+        other = clusters.at(name_servers)
         if other is None:
             raise LinkError(f"it is about the cluster at {name_servers}, to which there is no connection: connect to it first")
         # Written anew: as it came it may be none to a command line, and an error there is seen by nobody.
@@ -277,9 +275,9 @@ class MainWindow(QMainWindow):
         return True
 
     def _page_opened(self, page: PageView) -> None:
-        page.status_changed(self.source_status)
+        page.status_changed(self.frame.status)
         page.title_changed.connect(lambda _title: self._title_changed(page))
-        layout.restore_page(page, self._services.settings, self.settings_group)
+        layout.restore_page(page, self.services.settings, self.services.clusters.settings_group)
         self._new_pages.add(page)
 
     def _title_changed(self, page: PageView) -> None:
@@ -299,25 +297,25 @@ class MainWindow(QMainWindow):
             self._show_figures_in(page)
 
     def _show_figures_in(self, page: PageView) -> None:
-        state = self.newest_state
+        state = self.frame.state
         if state is not None:
             page.state_changed(state)
 
     def _page_detached(self, window: DetachedWindow) -> None:
         self.keys.serve(window)
-        window.closed.connect(lambda: layout.remember_page(window.page, self._services.settings))
-        self._palettes.forget_with(window)
+        window.closed.connect(lambda: layout.remember_page(window.page, self.services.settings))
+        self.commands.palettes.forget_with(window)
         window.veil.set_wanted(self.broker.out_of_date)
         window.banner.show_like(self.banner)
         self.broker.mark(window)
         window.set_cluster(self.broker.short_title)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
-        self.navigation.open(Place(page_id), new_tab=new_tab)
+        self.navigation.open(PagePlace(page_id), new_tab=new_tab)
 
     def _pinned_asked(self, page_id: str, name: str, new_tab: bool) -> None:
         arguments = {"group" if page_id == "consumers" else "topic": name}
-        self.navigation.open(self.navigation.known(Place(page_id, arguments)), new_tab=new_tab)
+        self.navigation.open(self.navigation.known(PagePlace(page_id, arguments)), new_tab=new_tab)
 
     def _write_travel(self) -> None:
         places = self.navigation.places
@@ -339,59 +337,11 @@ class MainWindow(QMainWindow):
             super().mousePressEvent(event)
 
     @property
-    def palette_view(self) -> CommandPalette:
-        """The command palette of the window that is active."""
-        return self._palettes.active
-
-    def show_palette(self, text: str = "") -> None:
-        """Open the command palette, with a text in its field."""
-        self.palette_view.popup(text)
-
-    def restart_broker(self) -> None:
-        """Stop and start the embedded broker, with a question if clients are connected to it."""
-        self._closing.restart()
-
-    @property
-    def services(self) -> WindowServices:
-        """What the frame was made of."""
-        return self._services
-
-    @property
-    def settings_group(self) -> str:
-        """Where the settings keep what belongs to the shown cluster alone."""
-        return settings_group(self._services.clusters)
-
-    @property
     def backend(self) -> Backend | None:
         """What the window shows; None until it is attached."""
         return self._backend
 
-    @property
-    def tasks(self) -> TaskList:
-        """Long work of the window."""
-        return self._services.tasks
-
-    @property
-    def ready_address(self) -> str:
-        """Name server address; empty while the broker does not run."""
-        return self.broker.address
-
-    @property
-    def source_status(self) -> SourceStatus:
-        """How the broker is; starting until the window is attached."""
-        return self.broker.status
-
-    @property
-    def newest_state(self) -> ClusterState | None:
-        """The newest figures, once known."""
-        return self.broker.state
-
     # ---- notices, language, zone, title ----------------------------------------------------------------------------
-
-    @property
-    def toasts(self) -> ToastStack:
-        """What was told."""
-        return self.notices.toasts
 
     def notify(
         self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
@@ -399,8 +349,11 @@ class MainWindow(QMainWindow):
         """Show a toast and keep it under the bell."""
         self.notices.show(words, state=state, action=action, on_action=on_action)
 
+    def _keep_notice(self, words: Words, state: State) -> None:
+        self.notices.keep(words, state)
+
     def _tasks_changed(self) -> None:
-        self.notices.tasks_changed(self._services.tasks.running)
+        self.notices.tasks_changed(self.services.tasks.running)
 
     def show_language(self, language: str) -> None:
         """The language has changed; Qt tells the widgets themselves."""
@@ -408,13 +361,13 @@ class MainWindow(QMainWindow):
         self.show_clock()
 
     def _zone_changed(self) -> None:
-        self._services.settings.setValue("utc", self._services.times.utc)
+        self.services.settings.setValue("utc", self.services.times.utc)
         self.show_clock()
         self.broker.refresh_figures()
 
     def show_clock(self) -> None:
         """Show the time zone and the language."""
-        state = self.newest_state
+        state = self.frame.state
         self.status_bar.show_zone(state.taken_ms if state is not None else 0)
         self.status_bar.show_language(self._language)
 
@@ -436,17 +389,17 @@ class MainWindow(QMainWindow):
 
     def _dress_unseen(self) -> None:
         """What the first frame does not show has its style sheet after it."""
-        theme = self._services.theme
+        theme = self.services.theme
         for part in (self.production, self.progress, self.banner):
             theme.dress(part)
         self.area.room.dress(theme)
 
     def restore_layout(self) -> None:
         """Open the pages that were open last time, the first time *Welcome*, and where a link leads."""
-        group = self.settings_group
+        group = self.services.clusters.settings_group
         # Who connects to a cluster is past the first steps.
-        first = "overview" if group and self.navigation.has("overview") else self.page_entries[0].page_id
-        layout.restore_pages(self.navigation, self._services.settings, first, group)
+        first = "overview" if group and self.navigation.has("overview") else self.services.pages[0].page_id
+        layout.restore_pages(self.navigation, self.services.settings, first, group)
         link, self._wanted_link = self._wanted_link, ""
         if link:
             self._follow(link)
@@ -454,11 +407,7 @@ class MainWindow(QMainWindow):
     def save_layout(self) -> None:
         """Remember how the window looks; before it has its pages, what is remembered stays."""
         if self._backend is not None:
-            layout.save(self, self._services.settings, self._layout_group)
-
-    def ask_close(self) -> None:
-        """Close the window, as its own close button does: with a question if something would be lost."""
-        self._closing.ask()
+            layout.save(self, self._parts, self.services.settings, self._layout_group)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -467,7 +416,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         # A signal or the program itself closes without a question; a click on the frame is spontaneous.
-        if event.spontaneous() and (self.tray.stay_if_wanted() or not self._closing.may_close()):
+        if event.spontaneous() and (self.tray.stay_if_wanted() or not self.commands.closing.may_close()):
             event.ignore()
             return
         self.save_layout()
@@ -477,28 +426,3 @@ class MainWindow(QMainWindow):
         self.closing.emit()
         for window in list(self.navigation.windows):
             window.close()
-
-
-def frame_of(window: MainWindow) -> QWidget:
-    """The parts of a window in their places: bars above and below, the side bar left, the pages in the middle."""
-    right = QWidget()
-    lines = QVBoxLayout(right)
-    lines.setContentsMargins(0, 0, 0, 0)
-    lines.setSpacing(0)
-    lines.addWidget(window.banner)
-    lines.addWidget(window.area, 1)
-    middle = QHBoxLayout()
-    middle.setSpacing(0)
-    middle.addWidget(window.side_bar)
-    middle.addWidget(right, 1)
-    central = QWidget()
-    whole = QVBoxLayout(central)
-    whole.setContentsMargins(0, 0, 0, 0)
-    whole.setSpacing(0)
-    whole.addWidget(window.stripe)
-    whole.addWidget(window.production)
-    whole.addWidget(window.tool_bar)
-    whole.addWidget(window.progress)
-    whole.addLayout(middle, 1)
-    whole.addWidget(window.status_bar)
-    return central

@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gui.main_window.commands import FrameCommands
+from gui.main_window.frame_parts import FrameParts
+from gui.main_window.services import FrameServices
 from gui.operations.actions import Action
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.words.text import LANGUAGES, tr
 
 if TYPE_CHECKING:
-    from gui.main_window.commands import FrameCommands
-    from gui.main_window.window import MainWindow
     from gui.operations.reports import ReportRunner
     from gui.processes.demo import DemoController
 
@@ -21,28 +22,26 @@ DENSITY_TITLES = {
     Density.NORMAL: "Rows: standard",
     Density.ROOMY: "Rows: roomy",
 }
-MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
-"""English menu names in their order; one without actions is not shown."""
 
 
-def window_actions(window: MainWindow, commands: FrameCommands) -> list[Action]:
+def window_actions(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> list[Action]:
     """Everything that the frame can do."""
     return [
-        *_go(window, commands),
-        *_view(window, commands),
+        *_go(frame, parts, commands),
+        *_view(parts, commands),
         *_look(commands),
-        *_broker(window, commands),
-        *_tabs(window, commands),
-        *_help(window, commands),
+        *_broker(frame, commands),
+        *_tabs(parts, commands),
+        *_help(frame, commands),
     ]
 
 
-def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
-    pages = [entry for entry in window.page_entries if entry.in_side_bar]
+def _go(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> list[Action]:
+    pages = [entry for entry in frame.app.pages if entry.in_side_bar]
     made = [
-        Action("file.palette", "Go to or run…", window.show_palette, "File", "magnifying-glass", "Ctrl+K"),
-        Action("file.back", "Back", window.navigation.back, "File", "caret-left", "Alt+Left"),
-        Action("file.forward", "Forward", window.navigation.forward, "File", "caret-right", "Alt+Right"),
+        Action("file.palette", "Go to or run…", commands.show_palette, "File", "magnifying-glass", "Ctrl+K"),
+        Action("file.back", "Back", parts.navigation.back, "File", "caret-left", "Alt+Left"),
+        Action("file.forward", "Forward", parts.navigation.forward, "File", "caret-right", "Alt+Right"),
         Action("file.look_at_store", "Open store, read-only…", commands.look_at_store, "File", "folder-open", "Ctrl+Shift+O"),
         Action(
             "file.open_beside",
@@ -53,7 +52,7 @@ def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
             "Ctrl+Alt+N",
             commands.no_window_beside,
         ),
-        Action("file.quit", "Quit", window.ask_close, "File", "x", "Ctrl+Q"),
+        Action("file.quit", "Quit", commands.quit, "File", "x", "Ctrl+Q"),
         Action("edit.filter", "Filter", commands.focus_filter, "Edit", "funnel", "Ctrl+F"),
         Action("file.find_page", "Find a page", commands.focus_navigation, "File", "sidebar-simple", "Ctrl+J"),
         Action("file.next_pane", "Next part of the window", partial(commands.next_pane, 1), "View", "arrow-right", "F6"),
@@ -64,7 +63,7 @@ def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
             Action(
                 f"page.{entry.page_id}",
                 entry.title,
-                partial(window.navigate, entry.page_id),
+                partial(frame.navigate, entry.page_id),
                 "View",
                 entry.icon,
                 f"Ctrl+{place}",
@@ -73,9 +72,9 @@ def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
     return made
 
 
-def _view(window: MainWindow, commands: FrameCommands) -> list[Action]:
+def _view(parts: FrameParts, commands: FrameCommands) -> list[Action]:
     return [
-        Action("view.pause", "Pause or go on", window.live.toggle, "View", "pause", "Space"),
+        Action("view.pause", "Pause or go on", parts.live.toggle, "View", "pause", "Space"),
         Action("view.refresh", "Refresh", commands.refresh, "View", "arrow-clockwise", "F5"),
         Action(
             "view.side_bar", "Collapse or expand the side bar", commands.toggle_side_bar, "View", "sidebar-simple", "Ctrl+B"
@@ -114,24 +113,25 @@ def _look(commands: FrameCommands) -> list[Action]:
     ]
 
 
-def _not_running(window: MainWindow) -> str:
-    return "" if window.ready_address else tr("the broker is not running")
+def _not_running(frame: FrameServices) -> str:
+    return "" if frame.address else tr("the broker is not running")
 
 
-def _cannot_act(window: MainWindow) -> str:
+def _cannot_act(frame: FrameServices) -> str:
     """Why nothing can be changed now."""
-    if window.backend is None:
-        return _not_running(window)
-    from gui.views.action_dialog import read_only_reason  # noqa: PLC0415  the frame is on screen before
+    backend = frame.backend()
+    if backend is None:
+        return _not_running(frame)
+    from gui.views.action_dialog import read_only_reason
 
-    return _not_running(window) or read_only_reason(window.backend.source)
+    return _not_running(frame) or read_only_reason(backend.source)
 
 
-def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
-    blocked, cannot_act = partial(_not_running, window), partial(_cannot_act, window)
+def _broker(frame: FrameServices, commands: FrameCommands) -> list[Action]:
+    blocked, cannot_act = partial(_not_running, frame), partial(_cannot_act, frame)
     made = [
         Action("broker.copy_address", "Copy the name server address", commands.copy_address, "Broker", "copy", blocked=blocked),
-        Action("broker.restart", "Restart the broker", window.restart_broker, "Broker", "arrow-clockwise"),
+        Action("broker.restart", "Restart the broker", commands.restart_broker, "Broker", "arrow-clockwise"),
         Action("broker.switch", "Choose another cluster", commands.choose_cluster, "Broker", "globe", "Ctrl+Shift+K"),
         Action("broker.copy", "Copy between clusters…", commands.copy_between, "Broker", "copy"),
         Action(
@@ -140,55 +140,53 @@ def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
         ),
         Action("broker.open_store", "Open another store…", commands.open_store, "Broker", "folder-open", "Ctrl+O"),
     ]  # fmt: skip
-    if _has_page(window, "topics"):
-        new = partial(window.navigate, "topics", create=True)
+    if frame.has_page("topics"):
+        new = partial(frame.navigate, "topics", create=True)
         made.append(Action("topic.new", "New topic", new, "Topic", "plus", "Ctrl+Shift+N", cannot_act))
-    if _has_page(window, "messages"):
-        send = partial(window.navigate, "messages", send=True)
+    if frame.has_page("messages"):
+        send = partial(frame.navigate, "messages", send=True)
         made.append(Action("message.send", "Send message", send, "Message", "paper-plane-tilt", "Ctrl+N", cannot_act))
-        search = partial(window.navigate, "messages", show="search")
+        search = partial(frame.navigate, "messages", show="search")
         made.append(Action("message.search", "Search messages", search, "Message", "magnifying-glass", "Ctrl+Shift+F"))
-    if _has_page(window, "delay"):
-        timers = partial(window.navigate, "delay", show="timers")
+    if frame.has_page("delay"):
+        timers = partial(frame.navigate, "delay", show="timers")
         made.append(Action("delay.timers", "Show messages with a time of their own", timers, "Message", "timer"))
-    if _has_page(window, "transactions"):
+    if frame.has_page("transactions"):
         for name, title in (("given up", "Show given-up transactions"), ("atomic", "Show atomic transactions")):
-            show = partial(window.navigate, "transactions", show=name)
+            show = partial(frame.navigate, "transactions", show=name)
             made.append(Action(f"transactions.{name.replace(' ', '_')}", title, show, "Message", "arrows-left-right"))
     return made
 
 
-def _has_page(window: MainWindow, page_id: str) -> bool:
-    return any(entry.page_id == page_id for entry in window.page_entries)
-
-
-def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRunner) -> list[Action]:
+def backend_actions(frame: FrameServices, demo: DemoController, reports: ReportRunner) -> list[Action]:
     """What can be done once the window has its backend: the demo, and each report of the catalogue."""
-    from gui.operations.demo import demo_refusal, play_demo  # noqa: PLC0415  as above
-    from gui.processes.demo import DemoPace  # noqa: PLC0415  the frame is on screen before
-    from spark_reports import catalog  # noqa: PLC0415  as above
+    from gui.operations.demo import demo_refusal, play_demo
+    from gui.processes.demo import DemoPace
+    from spark_reports import catalog
 
     def play() -> None:
-        if window.backend is not None:
-            play_demo(demo, window.tasks, window.backend.source, DemoPace.NORMAL)
+        backend = frame.backend()
+        if backend is not None:
+            play_demo(demo, frame.app.tasks, backend.source, DemoPace.NORMAL)
 
     def cannot_play() -> str:
-        refusal = _not_running(window) if window.backend is None else demo_refusal(window.backend.source)
+        backend = frame.backend()
+        refusal = _not_running(frame) if backend is None else demo_refusal(backend.source)
         return tr("the demo plays already") if demo.is_running else refusal
 
     def cannot_stop() -> str:
         return "" if demo.is_running and not demo.is_stopping else tr("the demo does not play")
 
     def cannot_report() -> str:
-        return tr("too many reports wait") if reports.is_full else _not_running(window)
+        return tr("too many reports wait") if reports.is_full else _not_running(frame)
 
     made = [
         Action("demo.play", "Play a demo", play, "Tools", "play", blocked=cannot_play),
         Action("demo.stop", "Stop the demo", demo.stop, "Tools", "stop", blocked=cannot_stop),
     ]
-    if _has_page(window, "reports"):
+    if frame.has_page("reports"):
         for spec in catalog.reports():
-            run = partial(window.navigate, "reports", report=spec.name, run=True)
+            run = partial(frame.navigate, "reports", report=spec.name, run=True)
             made.append(
                 Action(
                     f"report.{spec.name}", "Run report: {subject}", run, "Tools", "chart-bar",
@@ -198,11 +196,11 @@ def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRun
     return made
 
 
-def _tabs(window: MainWindow, commands: FrameCommands) -> list[Action]:
-    go = window.navigation
+def _tabs(parts: FrameParts, commands: FrameCommands) -> list[Action]:
+    go = parts.navigation
     return [
-        Action("window.next_tab", "Next tab", partial(window.area.step, 1), "Window", "caret-right", "Ctrl+Tab"),
-        Action("window.previous_tab", "Previous tab", partial(window.area.step, -1), "Window", "caret-left", "Ctrl+Shift+Tab"),
+        Action("window.next_tab", "Next tab", partial(parts.area.step, 1), "Window", "caret-right", "Ctrl+Tab"),
+        Action("window.previous_tab", "Previous tab", partial(parts.area.step, -1), "Window", "caret-left", "Ctrl+Shift+Tab"),
         Action("window.close_tab", "Close the tab", go.close_current, "Window", "x", "Ctrl+W"),
         Action("window.close_others", "Close the other tabs", commands.close_other_tabs, "Window", "x-circle"),
         Action(
@@ -221,11 +219,11 @@ def _tabs(window: MainWindow, commands: FrameCommands) -> list[Action]:
     ]
 
 
-def _help(window: MainWindow, commands: FrameCommands) -> list[Action]:
+def _help(frame: FrameServices, commands: FrameCommands) -> list[Action]:
     made = [
         Action("help.explain", "What is this?", commands.explain, "Help", "info", "F1"),
         Action("help.shortcuts", "Keyboard shortcuts", commands.show_shortcuts, "Help", "keyboard", "?"),
     ]
-    if _has_page(window, "welcome"):
-        made.insert(0, Action("help.welcome", "Welcome", partial(window.navigate, "welcome"), "Help", "rocket-launch"))
+    if frame.has_page("welcome"):
+        made.insert(0, Action("help.welcome", "Welcome", partial(frame.navigate, "welcome"), "Help", "rocket-launch"))
     return made

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import tzinfo
 
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.models.messages import ALL_QUEUES, Draft, message_to_send, parse_time
+from gui.models.messages import ALL_QUEUES, MessageDraft, message_to_send, parse_time
 from monitoring.compose.delivery import DELAY_LEVELS, SHARDING_KEY, When, queue_of_key
 from monitoring.compose.template import Moment, Template
 
@@ -49,7 +49,7 @@ class DraftTemplate:
         TemplateError: A variable cannot be read.
     """
 
-    def __init__(self, draft: Draft, *, queues: Sequence[int], fills: bool) -> None:
+    def __init__(self, draft: MessageDraft, *, queues: Sequence[int], fills: bool) -> None:
         self._draft = draft
         self._queues = queues
         read: Callable[[str], Callable[[Moment], str]] = (lambda text: Template(text).fill) if fills else _as_it_is

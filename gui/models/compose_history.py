@@ -9,7 +9,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 
-from gui.models.messages import Draft
+from gui.models.messages import MessageDraft
 
 DRAFTS_MAX = 20
 TEMPLATES_MAX = 50
@@ -17,19 +17,19 @@ NAME_CHARACTERS_MAX = 80
 BODY_BYTES_MAX = 64 * 1024
 
 
-def with_draft(kept: Sequence[Draft], draft: Draft) -> list[Draft]:
+def with_draft(kept: Sequence[MessageDraft], draft: MessageDraft) -> list[MessageDraft]:
     """The newest drafts, the given one first; one that was there already moves."""
     if len(draft.body) > BODY_BYTES_MAX:
         return list(kept)
     return [draft, *(one for one in kept if one != draft)][:DRAFTS_MAX]
 
 
-def drafts_to_text(drafts: Sequence[Draft]) -> str:
+def drafts_to_text(drafts: Sequence[MessageDraft]) -> str:
     """Drafts as they are kept."""
     return json.dumps([_row(draft) for draft in drafts], ensure_ascii=False)
 
 
-def drafts_from_text(text: str) -> list[Draft]:
+def drafts_from_text(text: str) -> list[MessageDraft]:
     """Drafts as they were kept; what cannot be read is left out."""
     try:
         rows = json.loads(text)
@@ -39,12 +39,12 @@ def drafts_from_text(text: str) -> list[Draft]:
     return [draft for draft in drafts if draft is not None][:DRAFTS_MAX]
 
 
-def templates_to_text(templates: Mapping[str, Draft]) -> str:
+def templates_to_text(templates: Mapping[str, MessageDraft]) -> str:
     """Templates as they are kept."""
     return json.dumps({name: _row(draft) for name, draft in templates.items()}, ensure_ascii=False)
 
 
-def templates_from_text(text: str) -> dict[str, Draft]:
+def templates_from_text(text: str) -> dict[str, MessageDraft]:
     """Templates as they were kept, by name; what cannot be read is left out."""
     try:
         found = json.loads(text)
@@ -56,7 +56,7 @@ def templates_from_text(text: str) -> dict[str, Draft]:
     return {name: draft for name in names if (draft := drafts[name]) is not None}
 
 
-def with_template(kept: Mapping[str, Draft], name: str, draft: Draft) -> dict[str, Draft]:
+def with_template(kept: Mapping[str, MessageDraft], name: str, draft: MessageDraft) -> dict[str, MessageDraft]:
     """The templates with another one, in place of that of its name; the same where there is no room for it."""
     name = name[:NAME_CHARACTERS_MAX]
     if len(draft.body) > BODY_BYTES_MAX or (name not in kept and len(kept) >= TEMPLATES_MAX):
@@ -64,24 +64,24 @@ def with_template(kept: Mapping[str, Draft], name: str, draft: Draft) -> dict[st
     return {**kept, name: draft}
 
 
-def _row(draft: Draft) -> list[object]:
+def _row(draft: MessageDraft) -> list[object]:
     pairs = [list(pair) for pair in draft.properties]
     body = base64.b64encode(draft.body).decode()
     return [draft.topic, draft.queue_id, draft.tag, draft.keys, pairs, body, draft.flag]
 
 
-def _draft(row: list[object]) -> Draft | None:
+def _draft(row: list[object]) -> MessageDraft | None:
     match row:
         case [str(topic), int(queue_id), str(tag), str(keys), list(pairs), str(body), int(flag)]:
             properties = tuple((str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2)
             try:
-                return Draft(topic, queue_id, tag, keys, properties, base64.b64decode(body, validate=True), flag)
+                return MessageDraft(topic, queue_id, tag, keys, properties, base64.b64decode(body, validate=True), flag)
             except ValueError:  # other characters than those of base 64, or too few of them
                 return None
     return None
 
 
-def draft_name(draft: Draft) -> str:
+def draft_name(draft: MessageDraft) -> str:
     """What a draft is called in a list: topic and what tells it from others."""
     start = " ".join(draft.body[:60].decode("utf-8", "replace").split())
     return "  ".join(part for part in (draft.topic, draft.tag, draft.keys, start) if part)

@@ -10,9 +10,9 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import QUEUES_OF_BROKER
+from broker_core.api import QUEUES_OF_BROKER, RunningInfo
 from broker_core.worker.questions.administration import Members
-from monitoring.admin.clients import RunningInfo, same_filter
+from monitoring.admin.clients import same_filter
 from monitoring.lag import Forecast, Outlook
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints

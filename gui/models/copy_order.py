@@ -31,7 +31,7 @@ class CopyEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopyOrder:
+class CopyCommand:
     """One copy; attributes as the options of `orbit copy`.
 
     Attributes:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.worker.questions.delays import DelayedMessages, PendingTimers
-from gui.models.table import Lane
+from gui.models.table import WaitingLane
 from monitoring.delay import Lateness
 from monitoring.payload.listed import MaskOf
 from monitoring.state import ClusterState, Floats, Ints
@@ -145,7 +145,7 @@ def timer_page(page: PendingTimers, mask_of: MaskOf) -> WaitingPage:
 
 
 @dataclass(frozen=True, slots=True)
-class TimerFigures:
+class TimerTotals:
     """Messages with a time of their own. Not served or not known: negative and NaN."""
 
     is_served: bool
@@ -164,10 +164,10 @@ class TimerFigures:
         return not self.is_served and not self.is_from_outside
 
 
-def timer_figures(state: ClusterState) -> TimerFigures:
+def timer_figures(state: ClusterState) -> TimerTotals:
     """From a state."""
     known, nan = state.timers, float("nan")
-    return TimerFigures(
+    return TimerTotals(
         is_served=bool(known),
         pending=int(known.get("pending", -1)),
         next_due_ms=int(known.get("next_due_ms", -1)),
@@ -219,7 +219,7 @@ def late_buckets(lateness: Lateness) -> list[LateBucket]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class DueSample:
     """When the messages of a level are due, at some of them.
 
     Attributes:
@@ -233,15 +233,15 @@ class Sample:
     is_whole: bool
 
 
-def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> Sample:
+def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> DueSample:
     """A sample from (due time, number) pairs; the due times of moved messages are out of order and are put into it."""
     pairs = list(points)
-    return Sample(
+    return DueSample(
         np.sort(np.array([due for due, _ in pairs], np.int64)), np.array([number for _, number in pairs], np.int64), is_whole
     )
 
 
-def due_between(sample: Sample, edges_ms: Floats) -> Floats:
+def due_between(sample: DueSample, edges_ms: Floats) -> Floats:
     """How many messages are due between neighbouring times; between two points of a sample they lie evenly.
 
     Args:
@@ -262,15 +262,15 @@ def due_between(sample: Sample, edges_ms: Floats) -> Floats:
     return counts
 
 
-def lane_of(sample: Sample | None, delay_ms: int, now_ms: int) -> Lane:
+def lane_of(sample: DueSample | None, delay_ms: int, now_ms: int) -> WaitingLane:
     """Picture of a level at a moment."""
     if sample is None or not len(sample.due_ms) or delay_ms <= 0:
-        return Lane()
+        return WaitingLane()
     if sample.is_whole:
         shares = np.clip((sample.due_ms - now_ms) / delay_ms, 0.0, 1.0)
-        return Lane(dots=tuple(shares.tolist()))
+        return WaitingLane(dots=tuple(shares.tolist()))
     edges: NDArray[np.float64] = np.linspace(now_ms, now_ms + delay_ms, DENSITY_PARTS + 1)
-    return Lane(density=tuple(due_between(sample, edges).tolist()))
+    return WaitingLane(density=tuple(due_between(sample, edges).tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ class Ahead:
     timers: tuple[float, ...]
 
 
-def ahead_of(samples: Iterable[Sample], timers: Sequence[int], start_ms: int, part_ms: int, parts: int) -> Ahead:
+def ahead_of(samples: Iterable[DueSample], timers: Sequence[int], start_ms: int, part_ms: int, parts: int) -> Ahead:
     """Messages of delay levels and timers due in ``parts`` parts of ``part_ms`` from ``start_ms`` on."""
     edges = start_ms + part_ms * np.arange(parts + 1, dtype=np.float64)
     levels = sum((due_between(sample, edges) for sample in samples), start=np.zeros(parts))

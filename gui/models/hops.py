@@ -12,7 +12,7 @@ from gui.words.text import UNKNOWN, milliseconds_text, tr
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class ConnectionHop:
     """A step on the way to the broker.
 
     Attributes:
@@ -41,7 +41,7 @@ class Hop:
         return (" " if ends else tr(". ")).join(filter(None, (fault, advice)))
 
 
-def hop_columns() -> list[Column[Hop]]:
+def hop_columns() -> list[Column[ConnectionHop]]:
     """Columns of the table of hops."""
     return [
         Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=130),
@@ -51,23 +51,23 @@ def hop_columns() -> list[Column[Hop]]:
     ]
 
 
-def _address(hop: Hop) -> str:
+def _address(hop: ConnectionHop) -> str:
     # What was found comes first: what is too long is shortened in its middle.
     return "  ".join(filter(None, (child_text(hop.note), tr(hop.address)))) or UNKNOWN
 
 
-def _tip(hop: Hop) -> str:
+def _tip(hop: ConnectionHop) -> str:
     return hop.what_is_wrong or child_text(hop.note)
 
 
-def result_text(hop: Hop) -> str:
+def result_text(hop: ConnectionHop) -> str:
     """How a hop went."""
     if not hop.is_tried:
         return tr("Not tried")
     return tr("Failed") if hop.fault else tr("OK")
 
 
-def _result_state(hop: Hop) -> State:
+def _result_state(hop: ConnectionHop) -> State:
     if not hop.is_tried:
         return State.IDLE
     return State.CRITICAL if hop.fault else State.HEALTHY

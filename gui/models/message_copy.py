@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.table_text import as_markdown, as_tsv
 from monitoring.payload.content import Kind
 from monitoring.payload.shown import ShownBody
-
-Masking = Callable[[str], str]
 
 
 def message_json(detail: MessageDetail, body: ShownBody) -> str:

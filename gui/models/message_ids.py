@@ -1,7 +1,7 @@
 """IDs and keys of messages as people paste them, and the filters that find their messages. Pure.
 
 An offset message ID names a place in a broker's log, a unique ID was given by the client that sent the message. Both are 32 hex
-digits (56 with IPv6 addresses), so a text alone does not say which it is (Source: spec store §3.1, §3.2).
+digits (56 with IPv6 addresses), so a text alone does not say which it is (Source: docs/spec/store.md §3.1, §3.2).
 """
 
 from __future__ import annotations

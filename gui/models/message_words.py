@@ -45,7 +45,7 @@ _COUNTS = {
 
 
 def sys_flag_words(sys_flag: int) -> list[str]:
-    """What the bits of a system flag say (spec store §2.4)."""
+    """What the bits of a system flag say (docs/spec/store.md §2.4)."""
     words = []
     if sys_flag & COMPRESSED:
         number = (sys_flag & _COMPRESSION_MASK) >> _COMPRESSION_SHIFT

@@ -186,7 +186,7 @@ def json_fault(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MessageDraft:
     """What a person enters to send a message. ``queue_id`` -1 leaves the choice to the broker."""
 
     topic: str
@@ -198,7 +198,7 @@ class Draft:
     flag: int = 0
 
 
-def masked_draft(draft: Draft, mask: ListMask) -> Draft:
+def masked_draft(draft: MessageDraft, mask: ListMask) -> MessageDraft:
     """A draft as it may be shown; the same where nothing is hidden."""
     properties = tuple((name, mask.text(value)) for name, value in draft.properties)
     tag, keys, body = mask.text(draft.tag), mask.text(draft.keys), mask.without_hidden(draft.body)
@@ -216,7 +216,7 @@ class DraftFault(Enum):
     CONTROL = "Names and values must not contain the characters U+0001 and U+0002."
 
 
-def draft_fault(draft: Draft) -> DraftFault | None:
+def draft_fault(draft: MessageDraft) -> DraftFault | None:
     """The first thing that is wrong with a draft, None when it can be sent."""
     if not draft.topic:
         return DraftFault.TOPIC
@@ -235,20 +235,20 @@ def _has_separator(texts: Sequence[str]) -> bool:
     return any("\x01" in text or "\x02" in text for text in texts)
 
 
-def message_to_send(draft: Draft) -> SendMessage:
+def message_to_send(draft: MessageDraft) -> SendMessage:
     """The command that sends a draft without fault."""
     properties = dict(draft.properties)
     properties |= {name: text for name, text in ((KEYS, draft.keys), (TAGS, draft.tag)) if text}
     return SendMessage(draft.topic, draft.queue_id, draft.body, properties, draft.flag)
 
 
-def resend_draft(detail: MessageDetail) -> Draft:
+def resend_draft(detail: MessageDetail) -> MessageDraft:
     """A draft of a stored message as it was sent: same keys, tag, own properties and body, any queue, no unique ID.
 
     It names its origin, so that the life of the message can be followed.
     """
     sent_again = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
-    return Draft(
+    return MessageDraft(
         topic=first_topic_of_retry(detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),

@@ -134,7 +134,7 @@ class StageState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RunStage:
     """One stage of a run."""
 
     key: str
@@ -166,11 +166,11 @@ class RunState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StartedRun:
     """One run of a report since it was started here. Times are in ms on a clock that only rises."""
 
     order: ReportOrder
-    stages: tuple[Stage, ...]
+    stages: tuple[RunStage, ...]
     started_ms: float
     state: RunState = RunState.RUNNING
     stage_began_ms: float = 0.0
@@ -184,10 +184,10 @@ class Run:
     """Its first table, which is there before the rest."""
 
     @property
-    def running_stage(self) -> Stage | None:
+    def running_stage(self) -> RunStage | None:
         return next((stage for stage in self.stages if stage.state is StageState.RUNNING), None)
 
-    def stage_ms(self, stage: Stage, now_ms: float) -> float:
+    def stage_ms(self, stage: RunStage, now_ms: float) -> float:
         """How long a stage took, or has taken so far."""
         return now_ms - self.stage_began_ms if stage.state is StageState.RUNNING else stage.took_ms
 
@@ -198,13 +198,13 @@ class Run:
         return int(done), 100 * len(self.stages)
 
 
-def new_run(order: ReportOrder, now_ms: float) -> Run:
+def new_run(order: ReportOrder, now_ms: float) -> StartedRun:
     """A run that has just been started."""
-    stages = tuple(Stage(key, title) for key, title in order.spec.stages)
-    return Run(order, stages, started_ms=now_ms, stage_began_ms=now_ms)
+    stages = tuple(RunStage(key, title) for key, title in order.spec.stages)
+    return StartedRun(order, stages, started_ms=now_ms, stage_began_ms=now_ms)
 
 
-def after_line(run: Run, line: str, now_ms: float) -> Run:
+def after_line(run: StartedRun, line: str, now_ms: float) -> StartedRun:
     """The run after one line of its progress."""
     fields = _fields(line)
     key = _text(fields, "stage")
@@ -227,7 +227,7 @@ def after_line(run: Run, line: str, now_ms: float) -> Run:
     return _after_step(run, key, fields, now_ms) if key in {stage.key for stage in run.stages} else run
 
 
-def _after_first(run: Run, fields: Mapping[str, object]) -> Run:
+def _after_first(run: StartedRun, fields: Mapping[str, object]) -> StartedRun:
     try:
         table = read_result_table(_text(fields, "title"), _text(fields, "csv").splitlines(keepends=True))
     except csv.Error:
@@ -235,7 +235,7 @@ def _after_first(run: Run, fields: Mapping[str, object]) -> Run:
     return replace(run, first=replace(table, row_count=_count(fields, "rows")))
 
 
-def _after_step(run: Run, key: str, fields: Mapping[str, object], now_ms: float) -> Run:
+def _after_step(run: StartedRun, key: str, fields: Mapping[str, object], now_ms: float) -> StartedRun:
     running = run.running_stage
     if running is None or running.key != key:
         run = replace(_close_stage(run, StageState.DONE, now_ms), stage_began_ms=now_ms)
@@ -254,19 +254,19 @@ def _after_step(run: Run, key: str, fields: Mapping[str, object], now_ms: float)
     return replace(run, stages=stages, rows=max(run.rows, *(stage.rows for stage in stages)))
 
 
-def failed_run(run: Run, message: str, now_ms: float, *, kind: str = "") -> Run:
+def failed_run(run: StartedRun, message: str, now_ms: float, *, kind: str = "") -> StartedRun:
     """The run after it failed."""
     closed = _close_stage(run, StageState.FAILED, now_ms)
     return replace(closed, state=RunState.FAILED, error=message, error_kind=kind, took_ms=now_ms - run.started_ms)
 
 
-def cancelled_run(run: Run, now_ms: float) -> Run:
+def cancelled_run(run: StartedRun, now_ms: float) -> StartedRun:
     """The run after it was cancelled."""
     closed = _close_stage(run, StageState.WAITING, now_ms)
     return replace(closed, state=RunState.CANCELLED, cancelling=False, took_ms=now_ms - run.started_ms)
 
 
-def _close_stage(run: Run, state: StageState, now_ms: float) -> Run:
+def _close_stage(run: StartedRun, state: StageState, now_ms: float) -> StartedRun:
     took_ms = now_ms - run.stage_began_ms
     stages = tuple(
         replace(stage, state=state, took_ms=took_ms) if stage.state is StageState.RUNNING else stage for stage in run.stages
@@ -305,7 +305,7 @@ def run_folder(folder: Path, report: str, at: datetime, taken: Collection[str] =
 TABLE_ROWS_MAX = 1_000
 
 
-class FigureUnit(Enum):
+class ReportUnit(Enum):
     """How a figure of a result is written."""
 
     COUNT = "count"
@@ -319,11 +319,11 @@ class FigureUnit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
+class ResultHeadline:
     """One large figure of a result."""
 
     value: float
-    unit: FigureUnit
+    unit: ReportUnit
     label: str
     note: str
 
@@ -345,7 +345,7 @@ class PastRun:
     rows_skipped: int
     skipped: tuple[tuple[str, int], ...]
     """Reason and how many rows."""
-    headlines: tuple[Headline, ...]
+    headlines: tuple[ResultHeadline, ...]
     findings: tuple[str, ...]
     page: str
     tables: tuple[tuple[str, str], ...]
@@ -439,12 +439,12 @@ def _also(fields: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(form for form, is_there in made.items() if is_there)
 
 
-def _headline(fields: Mapping[str, object]) -> Headline:
+def _headline(fields: Mapping[str, object]) -> ResultHeadline:
     unit = _text(fields, "unit")
-    known = unit in {one.value for one in FigureUnit}
-    return Headline(
+    known = unit in {one.value for one in ReportUnit}
+    return ResultHeadline(
         value=_number(fields, "value"),
-        unit=FigureUnit(unit) if known else FigureUnit.COUNT,
+        unit=ReportUnit(unit) if known else ReportUnit.COUNT,
         label=_text(fields, "label"),
         note=_text(fields, "note"),
     )
@@ -516,9 +516,9 @@ def read_result_table(title: str, lines: Iterable[str]) -> ResultTable:
     return ResultTable(title, columns, rows, len(rows) + sum(1 for _ in cells))
 
 
-def column_unit(name: str) -> FigureUnit:
+def column_unit(name: str) -> ReportUnit:
     """How the cells of a result column are written, by the column's name."""
-    return FigureUnit(unit_of(name).value)
+    return ReportUnit(unit_of(name).value)
 
 
 def cell_number(text: str) -> float:
@@ -548,7 +548,7 @@ class ResultChart:
     name: str
     title: str
     kind: str
-    unit: FigureUnit
+    unit: ReportUnit
     series: tuple[ResultSeries, ...]
     note: str = ""
     words: bool = False
@@ -568,7 +568,7 @@ def _chart(fields: Mapping[str, object]) -> ResultChart:
         name=_text(fields, "name"),
         title=_text(fields, "title"),
         kind=_text(fields, "kind"),
-        unit=FigureUnit(unit) if unit in {one.value for one in FigureUnit} else FigureUnit.COUNT,
+        unit=ReportUnit(unit) if unit in {one.value for one in ReportUnit} else ReportUnit.COUNT,
         series=tuple(one for one in series if one.x),
         note=_text(fields, "note"),
         words=fields.get("words") is True,

@@ -73,7 +73,7 @@ class RowField(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FilterFault:
     """A word that cannot be read, from ``start`` up to ``end`` of the text."""
 
     kind: FaultKind
@@ -97,7 +97,7 @@ class RowFilter(Generic[R]):
     """What was read of a text. Words with faults ask for nothing."""
 
     terms: tuple[RowTerm[R], ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FilterFault, ...] = ()
 
     def accepts(self, row: R) -> bool:
         """Whether a row has all that is asked for."""
@@ -114,14 +114,14 @@ def read_row_filter(text: str, fields: Sequence[RowField[R]], text_of: Callable[
     """
     known = {field.name: field for field in fields}
     terms: list[RowTerm[R]] = []
-    faults: list[Fault] = []
+    faults: list[FilterFault] = []
     for found in _WORD.finditer(text):
         read = _read_word(found[0], known, text_of)
         if isinstance(read, RowTerm):
             terms.append(read)
         elif read is not None and not (found.end() == len(text) and found[0][-1] in ":=<>!"):
             kind, name, example = read
-            faults.append(Fault(kind, name, example, found.start(), found.end()))
+            faults.append(FilterFault(kind, name, example, found.start(), found.end()))
     return RowFilter(tuple(terms), tuple(faults))
 
 

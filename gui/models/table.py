@@ -45,7 +45,7 @@ class CellKind(Enum):
     SPARKLINE = "sparkline"
     BAR = "bar"
     LANE = "lane"
-    """Messages on their way to a moment: a `Lane`."""
+    """Messages on their way to a moment: a `WaitingLane`."""
     PIPS = "pips"
     """Steps taken of those allowed, e.g. 3 of 15."""
     MOVE = "move"
@@ -53,7 +53,7 @@ class CellKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class WaitingLane:
     """Where waiting messages are, as shares of the way: 0 due now, 1 just stored.
 
     Attributes:
@@ -86,7 +86,7 @@ class Column(Generic[R]):
     """What the column sorts by; None: by the text. NaN, None and unknown sort last."""
     kind: CellKind = CellKind.TEXT
     value: Callable[[R], object] | None = None
-    """What is painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1, lane → a `Lane`,
+    """What is painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1, lane → a `WaitingLane`,
     pips → (steps, most), move → a `Move`."""
     state: Callable[[R], State | None] | None = None
     """Colour of text, chip, sparkline or bar; None: plain."""

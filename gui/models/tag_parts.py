@@ -31,7 +31,7 @@ STEPS_MS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TagLook:
     """What was seen of one queue in one part of the time.
 
     Attributes:
@@ -65,7 +65,7 @@ def part_starts(from_ms: int, to_ms: int) -> list[int]:
     return list(range(from_ms // step * step, to_ms, step))
 
 
-def look_at(page: MessagePage, end_ms: int) -> Look:
+def look_at(page: MessagePage, end_ms: int) -> TagLook:
     """What a page says, read from where a part begins in a queue.
 
     Args:
@@ -75,10 +75,10 @@ def look_at(page: MessagePage, end_ms: int) -> Look:
     inside = [tag for tag, stored in zip(page.tag, page.store_ms, strict=True) if stored < end_ms]
     is_whole = len(inside) < len(page.tag) or page.next_offset >= page.max_offset
     starts_at_oldest = bool(page.queue_offset) and page.queue_offset[0] == page.min_offset > 0
-    return Look(Counter(inside), is_whole, is_lost=starts_at_oldest and not inside)
+    return TagLook(Counter(inside), is_whole, is_lost=starts_at_oldest and not inside)
 
 
-def shares(looks: Sequence[Look]) -> dict[str, float] | None:
+def shares(looks: Sequence[TagLook]) -> dict[str, float] | None:
     """Share of each tag in a part, None where nothing can be told; empty where nothing came."""
     if not looks or any(look.is_lost for look in looks):
         return None
@@ -89,7 +89,7 @@ def shares(looks: Sequence[Look]) -> dict[str, float] | None:
     return {tag: count / total for tag, count in counts.items()}
 
 
-def tag_layers(looks: Mapping[int, Sequence[Look]], starts: Sequence[int], rates: Sequence[float]) -> list[TagLayer]:
+def tag_layers(looks: Mapping[int, Sequence[TagLook]], starts: Sequence[int], rates: Sequence[float]) -> list[TagLayer]:
     """Layers of a chart, the tag with most messages first, all that are not shown by themselves last.
 
     Args:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from broker_core.api import TopicSettings
 from gui.models.topics import SERVICE_PREFIXES, topic_name_fault
 from monitoring.admin.topic_files import EntryFault, TopicEntry
-from monitoring.admin.topics import TopicSettings
 
 QUEUES_DEFAULT, PERMISSION_DEFAULT = 8, 6
 RECEIPT_HEAD = ("topic", "action", "changes", "outcome", "reason")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broker_core.api import Route
 from gui.models.topics import queue_rows
-from monitoring.admin.topics import RouteEntry
 from monitoring.state import ClusterState
 
 
@@ -130,10 +130,11 @@ def _positions(state: ClusterState, topic: str, group: str) -> dict[int, tuple[i
     return found
 
 
-def route_rows(route: list[RouteEntry]) -> list[RouteRow]:
+def route_rows(route: Route) -> list[RouteRow]:
     """One row an address, by broker."""
-    return [
-        RouteRow(entry.broker_name, entry.cluster, number, address, entry.read_queues, entry.write_queues, entry.permission)
-        for entry in route
-        for number, address in entry.addresses or ((-1, ""),)
-    ]
+    rows = []
+    for queues in route.queues:
+        name, counts = queues.broker_name, (queues.read_queues, queues.write_queues, queues.permission)
+        for number, address in sorted(route.brokers.get(name, {}).items()) or [(-1, "")]:
+            rows.append(RouteRow(name, route.clusters.get(name, ""), number, address, *counts))
+    return rows

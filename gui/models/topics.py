@@ -191,7 +191,7 @@ def skew(queues: Sequence[QueueRow]) -> float:
 def topic_name_fault(name: str, existing: list[str]) -> str:
     """Which rule a new topic's name breaks: '', 'empty', 'long', 'character', 'reserved' or 'exists'.
 
-    Source: spec broker §2.5-1 (letters, digits, ``_ - % |``, at most 127) and §2.8-4.
+    Source: docs/spec/broker.md §2.5 item 1 (letters, digits, ``_ - % |``, at most 127) and §2.8 step 4.
     """
     if not name:
         return "empty"

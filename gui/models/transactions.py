@@ -136,7 +136,7 @@ def decision_times(rows: Sequence[TransactionRow]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TransactionStep:
     """One record in the life of a transaction."""
 
     kind: str
@@ -146,27 +146,27 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class TransactionLife:
     """A transaction as the store tells it."""
 
     origin: int
     state: str
     op_offset: int
     deliveries: int
-    steps: tuple[Step, ...]
+    steps: tuple[TransactionStep, ...]
 
 
-def lives(history: TransactionHistory) -> list[Life]:
+def lives(history: TransactionHistory) -> list[TransactionLife]:
     """All transactions of a page of history, newest first."""
-    steps: dict[int, list[Step]] = {}
+    steps: dict[int, list[TransactionStep]] = {}
     columns = zip(
         history.step_row, history.step_kind, history.step_ms, history.step_queue_offset, history.step_physical_offset,
         strict=True,
     )  # fmt: skip
     for row, kind, at_ms, queue_offset, physical_offset in columns:
-        steps.setdefault(row, []).append(Step(kind, at_ms, queue_offset, physical_offset))
+        steps.setdefault(row, []).append(TransactionStep(kind, at_ms, queue_offset, physical_offset))
     return [
-        Life(origin, history.state[i], history.op_offset[i], history.deliveries[i], tuple(steps.get(i, ())))
+        TransactionLife(origin, history.state[i], history.op_offset[i], history.deliveries[i], tuple(steps.get(i, ())))
         for i, origin in enumerate(history.origin)
     ]
 
@@ -176,8 +176,8 @@ def past_rows(history: TransactionHistory, mask_of: MaskOf) -> list[TransactionR
     return [_past_row(history, i, life, mask_of(history.topic[i])) for i, life in enumerate(lives(history))]
 
 
-def _past_row(history: TransactionHistory, i: int, life: Life, mask: ListMask) -> TransactionRow:
-    half = next((step for step in reversed(life.steps) if step.kind in HALF_STEPS), Step("", -1, -1, -1))
+def _past_row(history: TransactionHistory, i: int, life: TransactionLife, mask: ListMask) -> TransactionRow:
+    half = next((step for step in reversed(life.steps) if step.kind in HALF_STEPS), TransactionStep("", -1, -1, -1))
     real = next((step.physical_offset for step in life.steps if step.kind == "delivered"), -1)
     given_up = next((step.physical_offset for step in life.steps if step.kind == "given up"), half.physical_offset)
     return TransactionRow(
@@ -208,7 +208,7 @@ def _past_row(history: TransactionHistory, i: int, life: Life, mask: ListMask) -
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class QueueRecord:
     """One record of the half or the op queue. ``state`` is empty for a half record that a later copy replaced."""
 
     offset: int
@@ -228,19 +228,21 @@ class HalfOpPicture:
         is_end: Whether these are the newest records.
     """
 
-    halves: tuple[Cell, ...] = ()
-    ops: tuple[Cell, ...] = ()
+    halves: tuple[QueueRecord, ...] = ()
+    ops: tuple[QueueRecord, ...] = ()
     half_progress: int = -1
     op_progress: int = -1
     is_end: bool = True
 
-    def links(self) -> list[tuple[Cell, Cell]]:
+    def links(self) -> list[tuple[QueueRecord, QueueRecord]]:
         """Half records with the op record that closes them."""
         last = {cell.origin: cell for cell in self.halves if cell.state}
         return [(last[op.origin], op) for op in self.ops if op.origin in last]
 
 
-def half_op_picture(found: Sequence[Life], half_lag: float, op_lag: float, count: int, *, before: int = -1) -> HalfOpPicture:
+def half_op_picture(
+    found: Sequence[TransactionLife], half_lag: float, op_lag: float, count: int, *, before: int = -1
+) -> HalfOpPicture:
     """The last ``count`` records of each queue, as far as the lives tell of them.
 
     Args:
@@ -250,14 +252,14 @@ def half_op_picture(found: Sequence[Life], half_lag: float, op_lag: float, count
         count: Cells of each queue at most.
         before: The half records end before this offset; -1 at the end of the queue. Progress is told at the end only.
     """
-    halves: dict[int, Cell] = {}
-    ops: dict[int, Cell] = {}
+    halves: dict[int, QueueRecord] = {}
+    ops: dict[int, QueueRecord] = {}
     for life in found:
         places = [step.queue_offset for step in life.steps if step.kind in HALF_STEPS]
         for place in [place for place in places if before < 0 or place < before]:
-            halves[place] = Cell(place, life.origin, life.state if place == max(places) else "")
+            halves[place] = QueueRecord(place, life.origin, life.state if place == max(places) else "")
         if life.op_offset >= 0 and life.state in (COMMITTED, ROLLED_BACK):
-            ops[life.op_offset] = Cell(life.op_offset, life.origin, life.state)
+            ops[life.op_offset] = QueueRecord(life.op_offset, life.origin, life.state)
     return HalfOpPicture(
         halves=tuple(halves[offset] for offset in sorted(halves)[-count:]),
         ops=tuple(ops[offset] for offset in sorted(ops)[-count:]),
@@ -267,7 +269,7 @@ def half_op_picture(found: Sequence[Life], half_lag: float, op_lag: float, count
     )
 
 
-def _progress(cells: Mapping[int, Cell], lag: float) -> int:
+def _progress(cells: Mapping[int, QueueRecord], lag: float) -> int:
     return -1 if not cells or math.isnan(lag) else max(cells) + 1 - int(lag)
 
 
@@ -275,7 +277,7 @@ def _progress(cells: Mapping[int, Cell], lag: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldQueue:
+class WaitingQueue:
     """A queue whose readers wait for an open atomic transaction."""
 
     topic: str
@@ -296,7 +298,7 @@ class AtomicRow:
     update_ms: int
     timeout_ms: int
     positions: int
-    queues: tuple[HeldQueue, ...]
+    queues: tuple[WaitingQueue, ...]
 
     @property
     def is_open(self) -> bool:
@@ -310,10 +312,10 @@ class AtomicRow:
 
 def atomic_rows(page: AtomicPage) -> list[AtomicRow]:
     """Rows of a page."""
-    held: dict[int, list[HeldQueue]] = {}
+    held: dict[int, list[WaitingQueue]] = {}
     columns = zip(page.queue_row, page.queue_topic, page.queue_id, page.queue_first_offset, page.queue_held_back, strict=True)
     for row, topic, queue_id, first_offset, held_back in columns:
-        held.setdefault(row, []).append(HeldQueue(topic, queue_id, first_offset, held_back))
+        held.setdefault(row, []).append(WaitingQueue(topic, queue_id, first_offset, held_back))
     return [
         AtomicRow(
             name, page.producer_id[i], page.epoch[i], page.state[i], page.start_ms[i], page.update_ms[i], page.timeout_ms[i],

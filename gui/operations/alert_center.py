@@ -27,6 +27,7 @@ from broker_core.worker.questions.alerts import (
 )
 from broker_core.worker.questions.lifecycle import Done
 from gui.operations.alert_adoption import AlertAdoption
+from gui.operations.frame_calls import Notify
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
 from gui.words.amounts import value_text
@@ -43,7 +44,6 @@ from monitoring.webhook import WebhookResult
 if TYPE_CHECKING:
     from broker_core.worker.questions.alerts import AlertCommand
     from broker_core.worker.questions.figures import Occurred
-    from gui.views.page import Notify
     from monitoring.state import ClusterState
 
 LOOK_MS = 1_000

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from gui.models.hops import Hop
+from gui.models.hops import ConnectionHop
+from gui.operations.owner_end import call_at_end
 from gui.processes.child_process import ChildEnd, ChildProcess
 
 EXIT_CODES_OF_A_RESULT = (0, 1)
@@ -34,10 +35,10 @@ class ConnectionProbe(QObject):
         super().__init__(parent)
         self._make_process = make_process
         self._process: ChildProcess | None = None
-        self.hops: list[Hop] = []
+        self.hops: list[ConnectionHop] = []
         self.fault = ""
         """Why it could not begin or go on; empty where the hops say all."""
-        parent.destroyed.connect(self.cancel)
+        call_at_end(parent, self.cancel)
 
     @property
     def is_running(self) -> bool:
@@ -92,14 +93,14 @@ class ConnectionProbe(QObject):
         self.ended.emit()
 
 
-def _is_same(one: Hop, other: Hop) -> bool:
+def _is_same(one: ConnectionHop, other: ConnectionHop) -> bool:
     return (one.name, one.address) == (other.name, other.address)
 
 
-def _hop(line: str) -> Hop | None:
+def _hop(line: str) -> ConnectionHop | None:
     """The hop of a line; None where it is something else that the child printed."""
     try:
         parts = json.loads(line)
-        return Hop(**parts)
+        return ConnectionHop(**parts)
     except (ValueError, TypeError):
         return None

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError, RunningInfo, read_running_info
 from broker_core.worker.questions.administration import BrokerAnswer, ListMembers, Members
 from gui.models.consumers import GroupRow
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line
-from monitoring.admin.clients import RunningInfo, ask_running_info, read_running_info
+from monitoring.admin.clients import ask_running_info
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 CLIENTS_MAX = 64

@@ -1,4 +1,4 @@
-"""`HistoryLines`: lines for charts of any time range, from the window's own record and from the history of the worker.
+"""`ChartHistory`: lines for charts of any time range, from the window's own record and from the history of the worker.
 
 What the window recorded itself is exact to the second and at hand; what lies before it is asked for once, and again when the
 time range changes or the window's record has moved on so far that something between the two is missing.
@@ -56,7 +56,7 @@ def _is_news(before: OrbitError | None, now: OrbitError) -> bool:
     return before is None or before.message != now.message
 
 
-class HistoryLines(QObject):
+class ChartHistory(QObject):
     """Lines of one chart. Lives as long as its owner.
 
     Signals:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from broker_core.api import JsonBodyError, NetworkError, OrbitError, RequestCode, ResponseCode, as_message_queue, parse_object
+from broker_core.api import JsonBodyError, NetworkError, OrbitError, RequestCode, ResponseCode, read_consume_stats
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
@@ -80,10 +80,11 @@ class OffsetReset:
             self._failed(NetworkError(text))
             return
         try:
-            standing = _offsets(answer.body, order.topic)
+            stats = read_consume_stats(answer.body)
         except JsonBodyError as error:
             self._failed(error)
             return
+        standing = {queue.queue_id: told.consumer_offset for queue, told in stats.items() if queue.topic == order.topic}
         # The broker says 0 where it knows of no offset; that is not one to go back to.
         moves = [replace(move, now=standing.get(move.queue_id, move.now) if move.now >= 0 else -1) for move in order.moves]
         self._snapshot = snapshot_of(order.group, order.topic, order.now_ms, moves, order.reason)
@@ -117,19 +118,6 @@ class OffsetReset:
         callbacks, self._callbacks = self._callbacks, None
         if callbacks is not None:
             callbacks[1](error)
-
-
-def _offsets(body: bytes, topic: str) -> Mapping[int, int]:
-    table = parse_object(body).get("offsetTable")
-    if not isinstance(table, dict):
-        return {}
-    found: dict[int, int] = {}
-    for key, value in table.items():
-        queue = as_message_queue(key)
-        offset = value.get("consumerOffset") if isinstance(value, dict) else None
-        if queue is not None and queue.topic == topic and isinstance(offset, int):
-            found[queue.queue_id] = offset
-    return found
 
 
 def result_text(result: ResetResult, group: str) -> str:

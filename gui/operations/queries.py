@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import QCoreApplication, QObject, QThreadPool, Signal
 
 from broker_core.api import OrbitError
+from gui.operations.owner_end import call_at_end
 from monitoring.sources.base import Pending
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ class LatestQuery(QObject, Generic[T]):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._pending: Pending[T] | None = None
-        parent.destroyed.connect(self.cancel)
+        call_at_end(parent, self.cancel)
 
     @property
     def waiting(self) -> bool:

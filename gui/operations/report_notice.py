@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from gui.models.reports import Run, RunState
+from gui.models.reports import RunState, StartedRun
+from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.reports import rows_text
 from gui.theme.tokens import State
 from gui.words.text import tr
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner
-    from gui.views.page import Navigate, Notify
 
 
 class ReportNotice(QObject):
@@ -30,7 +30,7 @@ class ReportNotice(QObject):
         self._runner.ended.disconnect(self._ended)
         self.deleteLater()
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, run: StartedRun) -> None:
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
             title = run.order.spec.title
             self._notify(

@@ -22,8 +22,8 @@ from gui.models.reports import (
     ReportOrder,
     ResultChart,
     ResultTable,
-    Run,
     RunState,
+    StartedRun,
     after_line,
     cancelled_run,
     failed_run,
@@ -44,7 +44,7 @@ from gui.processes.spark_child import CANCEL_GRACE_MS, SparkChild
 from gui.words.child_words import child_text
 from gui.words.text import count_text, shown_language, tr
 from spark_reports.catalog import ReportSpec, reports
-from spark_reports.chinese import word_in_chinese
+from spark_reports.chinese_words import word_in_chinese
 
 _LOG = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
@@ -64,7 +64,7 @@ class ReportRunner(QObject):
     Signals:
         changed: The run started, went on or ended, or what waits is another; `run` and `waiting` are new. Also where other
             masking rules count.
-        ended: A run ended; carries its `Run`.
+        ended: A run ended; carries its `StartedRun`.
     """
 
     changed = Signal()
@@ -113,8 +113,8 @@ class ReportRunner(QObject):
         self._task: Task | None = None
         self._clock_ms = clock_ms
         self._details_of = details_of
-        self._run: Run | None = None
-        self._outcome: Run | None = None
+        self._run: StartedRun | None = None
+        self._outcome: StartedRun | None = None
         self._waiting: list[ReportOrder] = []
         self._given: deque[str] = deque(maxlen=2 * WAITING_MAX)
         """Folders of the last orders: several may be made in the second that their names tell."""
@@ -128,7 +128,7 @@ class ReportRunner(QObject):
         self._process.ended.connect(self._child_ended)
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> StartedRun | None:
         """The run that lasts, or the last one."""
         return self._run
 
@@ -295,7 +295,7 @@ class ReportRunner(QObject):
         elif self._preparation is not None and not self.is_running:
             self._preparation.resume()
 
-    def _without_last_line(self, run: Run, end: ChildEnd) -> Run:
+    def _without_last_line(self, run: StartedRun, end: ChildEnd) -> StartedRun:
         """The outcome of a run whose process ended without saying how."""
         if end.cancelled:
             return cancelled_run(run, self._clock_ms())
@@ -303,7 +303,7 @@ class ReportRunner(QObject):
             return failed_run(run, tr("The report ended without a result."), self._clock_ms())
         return failed_run(run, end.error_text, self._clock_ms())
 
-    def _tell_task(self, run: Run) -> None:
+    def _tell_task(self, run: StartedRun) -> None:
         task, self._task = self._task, None
         if task is None:
             return
@@ -315,7 +315,7 @@ class ReportRunner(QObject):
             task.finish(lambda: rows_text(run))
 
 
-def rows_text(run: Run) -> str:
+def rows_text(run: StartedRun) -> str:
     """What a run has read, which is messages or samples of the history."""
     return tr("{count} samples read" if run.order.spec.needs_samples else "{count} messages read", count=count_text(run.rows))
 

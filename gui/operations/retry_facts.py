@@ -8,11 +8,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError, read_group_settings
 from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.operations.queries import LatestQuery
-from monitoring.admin.groups import ask_settings, read_settings
+from monitoring.admin.groups import ask_settings
 from monitoring.dead_letters import RETRIES_DEFAULT, WaitingRetry
 from monitoring.sources.base import ClusterSource
 
@@ -33,7 +33,7 @@ class RetryFacts:
 
     Attributes:
         attempt: Number of the one that it waits for, the first retry being 1.
-        limit: Retries before it becomes a dead letter (Source: spec broker §8.1, retryMaxTimes).
+        limit: Retries before it becomes a dead letter (Source: docs/spec/broker.md §8.1, retryMaxTimes).
         limit_from: What says so.
         unknown: Why the settings of the group are not known; empty where they are.
     """
@@ -96,7 +96,7 @@ class RetryReader(QObject):
 
     def _answered(self, group: str, attempt: int, answer: BrokerAnswer) -> None:
         try:
-            limit = read_settings(answer.body).retry_times_max
+            limit = read_group_settings(answer.body).retry_times_max
         except JsonBodyError as error:
             self._unknown(attempt, error)
             return

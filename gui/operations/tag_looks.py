@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import OrbitError
 from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset, MessagePage
 from gui.event_loop.turns import next_turn
-from gui.models.tag_parts import Look, look_at
+from gui.models.tag_parts import TagLook, look_at
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_text
 from monitoring.sources.base import ClusterSource, SourceStatus
@@ -39,9 +39,9 @@ class TagLooks(QObject):
         self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
         self._topic, self._step_ms = "", 0
         self._now_ms = 0
-        self._seen: dict[int, tuple[int, tuple[Look, ...]]] = {}
+        self._seen: dict[int, tuple[int, tuple[TagLook, ...]]] = {}
         """By where a part begins: when it was looked at, and what was seen of its queues."""
-        self._open: dict[int, Look] = {}
+        self._open: dict[int, TagLook] = {}
         """Of the part that is being looked at, by queue."""
         self._wanted: list[tuple[int, int]] = []
         """Parts and queues that are still to be looked at, the next one last."""
@@ -59,7 +59,7 @@ class TagLooks(QObject):
         return bool(self._wanted)
 
     @property
-    def looks(self) -> dict[int, tuple[Look, ...]]:
+    def looks(self) -> dict[int, tuple[TagLook, ...]]:
         """What was seen, by where the part begins."""
         return {start: looks for start, (_at, looks) in self._seen.items()}
 

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Tokens
 from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
 
 
-class Chart(Protocol):
+class LegendChart(Protocol):
     """What a legend asks of its chart."""
 
     destroyed: Any
@@ -35,7 +35,7 @@ class Chart(Protocol):
 class ChartLegend(QWidget):
     """Names and values of the lines; a click hides a line, a double click all others. Stands in the title line of a panel."""
 
-    def __init__(self, theme: ThemeManager, chart: Chart) -> None:
+    def __init__(self, theme: ThemeManager, chart: LegendChart) -> None:
         super().__init__()
         self._chart = chart
         # It stands elsewhere than the chart, or nowhere, but means nothing without it.
@@ -79,7 +79,7 @@ class ChartLegend(QWidget):
 
 
 class _LegendEntry(QWidget):
-    def __init__(self, theme: ThemeManager, chart: Chart, series: ChartSeries, isolate: Callable[[str], None]) -> None:
+    def __init__(self, theme: ThemeManager, chart: LegendChart, series: ChartSeries, isolate: Callable[[str], None]) -> None:
         super().__init__()
         self._isolate = isolate
         self._theme = theme

@@ -27,8 +27,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from gui.models.matrix import NO_MATRIX, Matrix
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State, mix
+from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, count_text, tr
 
 LABEL_GAP = 6

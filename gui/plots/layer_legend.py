@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size
+from gui.widgets.repaint import repaint_with
 
 DASH, DASH_GAP, VALUE_GAP, ENTRY_GAP = 8, 6, 6, 14
 NAME_WIDTH_MAX = 110

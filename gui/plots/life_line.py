@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State, Tokens, mix
+from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, duration_text
 
 HEAD = 30

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
+from gui.widgets.repaint import repaint_with
 from gui.words.text import count_text, short_count_text
 
 AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from gui.plots.heat_map import AXIS_HEIGHT, LABEL_GAP, paint_row_labels, paint_time_axis
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, mix
+from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, duration_text, tr
 
 ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 32

@@ -11,9 +11,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
-from gui.widgets.paint import paint_sparkline
+from gui.widgets.repaint import repaint_with
 from gui.words.text import rate_text, tr
 
 BAR_WIDTH_MAX = 40
@@ -112,28 +111,3 @@ class QueueBars(QWidget):
                 slot = self._slot(i)
                 box = QRectF(slot.center().x() - 20, slot.bottom() + 2, 40, LABEL_HEIGHT - 2)
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(queue))
-
-
-class Sparkline(QWidget):
-    """Values as a small line."""
-
-    def __init__(self, theme: ThemeManager, *, series_index: int = 0, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._series_index = series_index
-        self._values: Sequence[float] = ()
-        self._state: State | None = None
-        self.setMinimumSize(40, 16)
-        repaint_with(self, theme)
-
-    def set_values(self, values: Sequence[float], state: State | None = None) -> None:
-        """Show values, oldest first; NaN is a gap."""
-        self._values, self._state = values, state
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens = self._theme.tokens
-        colour = tokens.state(self._state) if self._state else tokens.series[self._series_index]
-        painter = QPainter(self)
-        paint_sparkline(painter, QRectF(self.rect()), self._values, colour)
-        painter.end()

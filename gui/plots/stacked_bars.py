@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from gui.plots.chart_axes import round_step
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State, Tokens
+from gui.widgets.repaint import repaint_with
 from gui.words.text import count_text, short_count_text
 
 AXIS_WIDTH = 40

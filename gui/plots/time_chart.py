@@ -20,12 +20,9 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
-from gui.plots.chart_note import ChartNote
+from gui.plots.chart_parts import FILL_ALPHA, ChartNote, ChartTip, ForecastLines, NamedMark, mark_names
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
-from gui.plots.chart_tip import ChartTip
-from gui.plots.forecast_lines import FILL_ALPHA, ForecastLines
 from gui.plots.light_plot import LightPlot
-from gui.plots.mark_names import NamedMark, mark_names
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 from gui.words.text import UNKNOWN, TimeZoneChoice, short_count_text, tr

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
+from gui.widgets.repaint import repaint_with
 
 LINE_HEIGHT = 38
 DOT = 9.0

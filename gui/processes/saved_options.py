@@ -11,12 +11,12 @@ from pathlib import Path
 import platformdirs
 from PySide6.QtCore import QSettings
 
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 
 STORE_KEY, NAME_SERVER_KEY, BROKER_KEY, HISTORY_KEY = "broker/store", "broker/ns_port", "broker/port", "broker/history_mib"
 PORT_MAX = 65_535
 HISTORY_MIB_MIN, HISTORY_MIB_MAX = 16, 65_536
-_DEFAULT = WorkerOptions(Path())
+_DEFAULT = WorkerArguments(Path())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def write_saved(settings: QSettings, saved: SavedBroker) -> None:
             settings.setValue(key, value)
 
 
-def with_saved(options: WorkerOptions, saved: SavedBroker) -> WorkerOptions:
+def with_saved(options: WorkerArguments, saved: SavedBroker) -> WorkerArguments:
     """What the worker is started with."""
     made = options
     if saved.store is not None and options.store == default_store():

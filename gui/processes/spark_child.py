@@ -82,7 +82,7 @@ class SparkChild(QObject):
 
         Args:
             arguments: The words behind ``main.py``.
-            details: Of the connection that it reads, if it announces them (`spark_reports.handed`).
+            details: Of the connection that it reads, if it announces them (`spark_reports.cluster_access`).
         """
         assert self._order is None
         words = list(arguments[1:])

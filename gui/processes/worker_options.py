@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerOptions:
+class WorkerArguments:
     """What the worker is started with."""
 
     store: Path

@@ -10,11 +10,9 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from broker_core.api import OrbitError, WorkerLostError
 from gui.processes.program import program
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import EMBEDDED_NAME
 from monitoring.sources.worker import WorkerSource
-
-__all__ = ["WorkerOptions", "WorkerProcess"]
 
 READ_SLICE_BYTES = 512 * 1024
 """What is read of the worker in one turn of the GUI thread; the rest waits for the next turn, after input and painting."""
@@ -41,7 +39,7 @@ class WorkerProcess(QObject):
     lost = Signal(object)
     stopped = Signal()
 
-    def __init__(self, options: WorkerOptions, parent: QObject | None = None) -> None:
+    def __init__(self, options: WorkerArguments, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.options = options
         self.source = WorkerSource(

@@ -1,20 +1,121 @@
-"""What charts of a page share: a stretch that is chosen with the mouse, and the threshold of the alert that watches a line."""
+"""What charts of a page share: a stretch chosen with the mouse, the threshold of an alert, and the figures as a table."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
+from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.plots.brush import Brush
+from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
-from gui.views.chart_table import ChartTable
+from gui.theme.manager import ThemeManager
 from gui.views.page import PageContext, PageView
-from gui.words.text import tr
+from gui.widgets.basic import label, row
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
+
+WIDTH, HEIGHT = 640, 520
+VALUE_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    """One moment: seconds since the epoch, and the value of each line, NaN where there is none."""
+
+    at_s: float
+    values: tuple[float, ...]
+
+
+def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
+    """The moments of all lines, newest first.
+
+    Args:
+        points: Line → (seconds, ascending; values), as `TimeChart.shown_points` gives them.
+    """
+    moments = np.unique(np.concatenate([x for x, _y in points.values()])) if points else np.empty(0)
+    columns = []
+    for x, y in points.values():
+        values = np.full(len(moments), math.nan)
+        values[np.searchsorted(moments, x)] = y
+        columns.append(values.tolist())
+    rows = zip(moments.tolist(), *columns, strict=True)
+    return [ChartRow(at_s, tuple(values)) for at_s, *values in reversed(list(rows))]
+
+
+class ChartTable(FittedDialog):
+    """The figures as they were when it was opened, or when they were last read again."""
+
+    def __init__(self, chart: TimeChart, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._chart = chart
+        self._times = times
+        self._value_text = chart.value_text
+        chart.destroyed.connect(self.close)
+        self.setWindowTitle(chart.accessibleName() or tr("Figures of the chart"))
+        points = chart.shown_points()
+        shown = [one for one in chart.series if one.key in points]
+        self._keys = [one.key for one in shown]
+        """Lines of the columns; the chart may hide some or show others later."""
+        self.rows: ColumnTableModel[ChartRow] = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
+        self.grid = DataGrid(self.rows, theme, several=True)
+        self.grid.set_empty(tr("Nothing is drawn in this time range."))
+        self.facts = label(role="caption")
+        self.again = QPushButton(tr("Read again"))
+        self.again.clicked.connect(lambda _checked=False: self.read())
+        close = QPushButton(tr("Close"))
+        close.clicked.connect(self.accept)
+        lines = QVBoxLayout(self)
+        lines.addWidget(self.grid, 1)
+        lines.addLayout(row(self.facts, 1, self.again, close))
+        self.resize(WIDTH, HEIGHT)
+        theme.dress(self)
+        self.read()
+        self.grid.view.setFocus()
+
+    def read(self) -> None:
+        """Take what the chart shows now."""
+        points, none = self._chart.shown_points(), (np.empty(0), np.empty(0))
+        rows = chart_rows({key: points.get(key, none) for key in self._keys})
+        self._value_text = self._chart.value_text  # the unit of these figures, also when the chart shows another one later
+        self.rows.set_rows(rows)
+        newest = self._times.seconds(rows[0].at_s * 1_000) if rows else UNKNOWN
+        self.facts.setText(tr("{count} moments, the newest {time}", count=count_text(len(rows)), time=newest))
+
+    def _columns(self, shown: list[ChartSeries]) -> list[Column[ChartRow]]:
+        def value_column(place: int, one: ChartSeries) -> Column[ChartRow]:
+            def known(row: ChartRow) -> float | None:
+                value = row.values[place] if place < len(row.values) else math.nan
+                return None if math.isnan(value) else value
+
+            def text(row: ChartRow) -> str:
+                value = known(row)
+                return UNKNOWN if value is None else self._value_text(value)
+
+            return Column(one.key, one.title, text, sort=known, right=True, width=VALUE_WIDTH, term=f"chart/{one.title}")
+
+        times = self._times
+        time_column = Column[ChartRow](
+            "time",
+            "Time",
+            lambda row: times.full(row.at_s * 1_000),
+            sort=lambda row: row.at_s,
+            kind=CellKind.STRONG,
+            term="chart/Time",
+        )
+        return [time_column, *(value_column(place, one) for place, one in enumerate(shown))]
+
 
 FAR_ABOVE = 4.0
 """A threshold that is higher than so many times the line would press it flat: it is not drawn."""

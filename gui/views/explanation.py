@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCursor, QGuiApplication
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QLabel, QVBoxLayout, QWidget
 
 from gui.models.table import Column
 from gui.plots.time_chart import TimeChart
+from gui.theme.manager import ThemeManager
 from gui.widgets.basic import label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
@@ -19,10 +20,7 @@ from gui.widgets.panel import TERM
 from gui.words.report_terms import result_term
 from gui.words.term_origins import Origin, Term
 from gui.words.term_texts import TERMS
-from gui.words.text import age_text, tr
-
-if TYPE_CHECKING:
-    from gui.views.page import PageView
+from gui.words.text import TimeZoneChoice, age_text, tr
 
 CHART, RESULT = "chart", "result"
 """What the key of a column begins with, before a slash: it has the figures of a line of a chart, or is of a report's result."""
@@ -39,6 +37,18 @@ class Explained:
     terms: tuple[tuple[str, Term], ...]
     read_ms: int = -1
     """ms since the epoch; -1: with the live figures, or not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPage:
+    """The page that an explanation lies over, and what it is written with."""
+
+    widget: QWidget
+    page_id: str
+    theme: ThemeManager
+    times: TimeZoneChoice
+    taken_ms: int
+    """When the live figures were taken, ms since the epoch; -1: there are none."""
 
 
 def term_of(page_id: str, title: str) -> Term | None:
@@ -130,9 +140,9 @@ def _row_at(grid: DataGrid[object], at: QPoint | None) -> int:
 class ExplanationCard(QFrame):
     """A small window over the page, gone with the next click or Esc."""
 
-    def __init__(self, explained: Explained, page: PageView, parent: QWidget | None = None) -> None:
+    def __init__(self, explained: Explained, page: ExplainedPage, parent: QWidget | None = None) -> None:
         """Create it; ``parent``: a dialog of the page, which else would keep keys and mouse from it."""
-        super().__init__(parent or page, Qt.WindowType.Popup)
+        super().__init__(parent or page.widget, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setProperty("role", "panel")
         lines = self._lines = QVBoxLayout(self)
@@ -157,7 +167,7 @@ class ExplanationCard(QFrame):
         self.setAccessibleName(tr("What is this?"))
         self.setAccessibleDescription(self.words)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        page.context.theme.dress(self)
+        page.theme.dress(self)
         self.setFixedWidth(WIDTH)
 
     def show_at(self, at: QPoint) -> None:
@@ -178,19 +188,18 @@ class ExplanationCard(QFrame):
         self.setFocus()
 
 
-def age_words(explained: Explained, page: PageView) -> str:
+def age_words(explained: Explained, page: ExplainedPage) -> str:
     """How old the shown figures are, and when they were read."""
     now_ms = time.time_ns() // 1_000_000
-    state, times = page.context.source.state, page.context.times
     at_ms = explained.read_ms
-    if at_ms < 0 and explained.terms[-1][1].origin in _LIVE and state is not None:
-        at_ms = state.taken_ms
+    if at_ms < 0 and explained.terms[-1][1].origin in _LIVE:
+        at_ms = page.taken_ms
     if at_ms < 0:
         return tr("Not noted here: the origin says how often it is read. Refresh (F5) reads it anew.")
-    return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=times.seconds(at_ms))
+    return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=page.times.seconds(at_ms))
 
 
-def explain(page: PageView, widget: QWidget | None, at: QPoint | None = None) -> ExplanationCard | None:
+def explain(page: ExplainedPage, widget: QWidget | None, at: QPoint | None = None) -> ExplanationCard | None:
     """Show what a widget of a page shows; None where there is nothing to explain. Arguments as for `explained_at`."""
     explained = explained_at(page.page_id, widget, at)
     if explained is None:

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.models.row_filter import (
-    Fault,
     FaultKind,
+    FilterFault,
     RowField,
     RowFilter,
     RowTerm,
@@ -190,7 +190,7 @@ class ListFilter(QWidget, Generic[R]):
         self.fault.setText(words)
         self.fault.setVisible(bool(words))
 
-    def _fault_words(self, fault: Fault) -> str:
+    def _fault_words(self, fault: FilterFault) -> str:
         known = ", ".join(field.name for field in self._fields)
         return tr(_FAULTS[fault.kind], field=fault.field, known=known, example=fault.example)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
@@ -18,19 +18,21 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
+from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, State, Tokens
+from gui.theme.tokens import Size, Tokens
 from gui.views.page_names import COLUMNS_GROUP
+from gui.views.registry import PageEntry, page_entry
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
-from gui.words.text import TimeZoneChoice, Words, tr
+from gui.words.text import TimeZoneChoice, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
-    from gui.main_window.clusters import Clusters
     from gui.operations.alert_center import AlertCenter
+    from gui.operations.clusters import Clusters
     from gui.operations.decoding import DecoderBook
     from gui.operations.reports import ReportRunner
     from gui.processes.demo import DemoController
@@ -38,23 +40,6 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 PageArguments = Mapping[str, object]
-
-
-class Navigate(Protocol):
-    """Opens a page: ``navigate("messages", topic="orders", queue=3)``. The arguments reach `PageView.open`."""
-
-    def __call__(self, page_id: str, /, **arguments: object) -> None: ...
-
-
-class Notify(Protocol):
-    """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does.
-
-    Words that are a function are written anew in another language; what they know stays for as long as the notice is kept.
-    """
-
-    def __call__(
-        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +69,8 @@ class PageContext:
 class PageView(QWidget):
     """A page: header on top, content below in ``self.content``.
 
-    Subclasses set the three class attributes and override what they need; all methods run on the GUI thread.
+    Subclasses set `page_id`, whose title and icon are in `gui.views.registry`, and override what they need; all methods run on
+    the GUI thread.
 
     Signals:
         title_changed: The tab is to show another text, e.g. the name of the opened topic.
@@ -92,9 +78,6 @@ class PageView(QWidget):
     """
 
     page_id: ClassVar[str]
-    title: ClassVar[str]
-    """English; shown through `tr`."""
-    icon: ClassVar[str]
     side_bar_id: ClassVar[str] = ""
     """Which entry of the side bar is marked while the page is shown; empty: that of the page itself."""
     dims_when_lost: ClassVar[bool] = True
@@ -112,13 +95,23 @@ class PageView(QWidget):
         self.content.setContentsMargins(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y)
         self.content.setSpacing(Size.GAP)
         self.content.addWidget(self.header)
-        self.header.set_title(tr(self.title))
+        self.header.set_title(self.page_title)
         self._words_are_old = False
         context.theme.changed.connect(self._theme_changed)
 
+    @property
+    def entry(self) -> PageEntry:
+        """Title and icon."""
+        return page_entry(self.page_id)
+
+    @property
+    def page_title(self) -> str:
+        """The title in the language of the window."""
+        return tr(self.entry.title)
+
     def tab_title(self) -> str:
         """What the tab says."""
-        return tr(self.title)
+        return self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay or show the start."""
@@ -165,9 +158,12 @@ class PageView(QWidget):
             part: Under the mouse, or with the focus.
             at: Where the mouse is, global; None: tell what the keyboard stands on.
         """
-        from gui.views.explanation import explain  # noqa: PLC0415  its texts are read when somebody asks
+        from gui.views.explanation import ExplainedPage, explain  # noqa: PLC0415  its texts are read when somebody asks
 
-        return explain(self, part, at) is not None
+        context, state = self.context, self.context.source.state
+        taken_ms = state.taken_ms if state is not None else -1
+        page = ExplainedPage(self, self.page_id, context.theme, context.times, taken_ms)
+        return explain(page, part, at) is not None
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         part = self.childAt(event.pos())
@@ -208,7 +204,7 @@ class PageView(QWidget):
     def _write_words(self) -> None:
         if self._words_are_old:
             self._words_are_old = False
-            self.header.set_title(tr(self.title))
+            self.header.set_title(self.page_title)
             self.retranslate()
 
     def _theme_changed(self, tokens: Tokens) -> None:

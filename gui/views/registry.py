@@ -1,13 +1,11 @@
-"""The pages of the window, in the order of the side bar. A page exists for the user once it is in this list."""
+"""The pages of the window, in the order of the side bar, with their titles and icons.
+
+A page exists for the user once it is in this list.
+"""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gui.views.page import PageView
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +21,6 @@ class PageEntry:
     module: str
     class_name: str
     in_side_bar: bool = True
-
-    def load(self) -> type[PageView]:
-        """Import the page's class."""
-        loaded: type[PageView] = getattr(importlib.import_module(self.module), self.class_name)
-        return loaded
 
 
 PAGES: tuple[PageEntry, ...] = (
@@ -73,3 +66,8 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("alerts", "Alerts", "bell", "Analyse", "gui.views.alerts.view", "AlertsView"),
     PageEntry("settings", "Settings", "gear-six", "Orbit", "gui.views.settings.view", "SettingsView"),
 )
+
+
+def page_entry(page_id: str) -> PageEntry:
+    """The entry of a page."""
+    return next(entry for entry in PAGES if entry.page_id == page_id)

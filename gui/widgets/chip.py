@@ -7,9 +7,9 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import chip_width, paint_chip, paint_dot
+from gui.widgets.repaint import repaint_with
 
 
 class Chip(QWidget):

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from gui.widgets.grid_columns import ColumnMemory
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QWidget
 
 PRESETS_MAX = 20
 NAME_CHARACTERS_MAX = 60
 PRESETS_END = "-presets"
 """Of the keys under which they are kept."""
+
+
+@runtime_checkable
+class ColumnMemory(Protocol):
+    """A page that remembers what the user made of its tables."""
+
+    def read_columns(self, key: str) -> str:
+        """What was kept for a table; empty for nothing."""
+
+    def keep_columns(self, key: str, text: str) -> None:
+        """Remember something for a table."""
+
+    def explain_part(self, part: QWidget, at: QPoint | None = None) -> bool:
+        """Show what a part of the page is, at a global place; returns whether it is known."""
 
 
 class ColumnPresets:

@@ -36,7 +36,8 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.widgets.grid_columns import ColumnMemory, GridColumns
+from gui.widgets.column_presets import ColumnMemory
+from gui.widgets.grid_columns import GridColumns
 from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine

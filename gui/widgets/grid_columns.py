@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 
 from gui.models.table import Column, ColumnTableModel
-from gui.widgets.column_presets import ColumnPresets
+from gui.widgets.column_presets import ColumnMemory, ColumnPresets
 from gui.widgets.saved_menu import add_saved, ask_name
 from gui.words.text import tr
 
@@ -24,20 +24,6 @@ if TYPE_CHECKING:
 
 FLEXIBLE_WIDTH_MIN, FLEXIBLE_WIDTH_WANTED = 80, 140
 KEY_CHARACTERS_MAX = 120
-
-
-@runtime_checkable
-class ColumnMemory(Protocol):
-    """A page that remembers what the user made of its tables."""
-
-    def read_columns(self, key: str) -> str:
-        """What was kept for a table; empty for nothing."""
-
-    def keep_columns(self, key: str, text: str) -> None:
-        """Remember something for a table."""
-
-    def explain_part(self, part: QWidget, at: QPoint | None = None) -> bool:
-        """Show what a part of the page is, at a global place; returns whether it is known."""
 
 
 class GridColumns(QObject):

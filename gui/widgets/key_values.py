@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.widgets.basic import ElidedLabel, Line, label
 from gui.widgets.paint import paint_bar
+from gui.widgets.repaint import repaint_with
 
 PAIR_HEIGHT = 27
 """With its hairline a multiple of four: at 125 and 150 % all lines of a list are equally thick."""

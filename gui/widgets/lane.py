@@ -7,7 +7,7 @@ import math
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 
-from gui.models.table import Lane, Move
+from gui.models.table import Move, WaitingLane
 from gui.theme.tokens import State, Tokens, mix
 
 DOT_PX = 3.0
@@ -19,7 +19,7 @@ _SCATTER = (0.18, 0.62, 0.38, 0.82, 0.5, 0.27, 0.73, 0.1, 0.55, 0.9)
 """Heights of dots, in turn, so that neighbours do not lie on each other."""
 
 
-def paint_lane(painter: QPainter, box: QRectF, lane: Lane, state: State, tokens: Tokens) -> None:
+def paint_lane(painter: QPainter, box: QRectF, lane: WaitingLane, state: State, tokens: Tokens) -> None:
     """Paint a lane; its left end, where messages are due, is marked."""
     painter.save()
     painter.fillRect(box, QColor(tokens.inset))

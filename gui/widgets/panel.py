@@ -9,11 +9,11 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.paint import paint_sparkline
+from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
 
 SPARKLINE_WIDTH_MIN = 36

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
+from gui.widgets.repaint import repaint_with
 
 STEP_MS = 60
 RUNNER_SHARE = 0.25

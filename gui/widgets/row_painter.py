@@ -17,7 +17,7 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTableView
 
-from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Lane, Move, Section
+from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -169,7 +169,7 @@ class RowPainter:
             colour = tokens.state(cell.state) if cell.state else tokens.accent
             bar = QRectF(box.left(), middle - 3, box.width(), 6)
             paint_bar(painter, bar, float(cast("float", cell.value)), colour, tokens)
-        elif cell.kind is CellKind.LANE and isinstance(cell.value, Lane):
+        elif cell.kind is CellKind.LANE and isinstance(cell.value, WaitingLane):
             paint_lane(painter, QRectF(box).adjusted(0, 5, 0, -5), cell.value, cell.state or State.DELAYED, tokens)
         elif cell.kind is CellKind.MOVE and isinstance(cell.value, Move):
             paint_move(painter, QRectF(box), cell.value, tokens)

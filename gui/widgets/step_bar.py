@@ -13,16 +13,16 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size
+from gui.widgets.repaint import repaint_with
 from gui.words.text import tr
 
 CIRCLE, GAP, LINK_MIN = 22, 8, 14
 HEIGHT = 40
 
 
-class Step(QAbstractButton):
+class StepButton(QAbstractButton):
     """One step: its number, or a tick where it is done, its title, and a fact below."""
 
     def __init__(self, theme: ThemeManager, number: int) -> None:
@@ -117,7 +117,7 @@ class StepBar(QWidget):
     def __init__(self, theme: ThemeManager, keys: Sequence[str]) -> None:
         super().__init__()
         self._theme = theme
-        self.steps = {key: Step(theme, number) for number, key in enumerate(keys, start=1)}
+        self.steps = {key: StepButton(theme, number) for number, key in enumerate(keys, start=1)}
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(LINK_MIN)

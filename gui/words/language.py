@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator, Signal
 
-from gui.words.text import LANGUAGES, CatalogueTranslator, load_catalogue
+from gui.words.text import LANGUAGE_PROPERTY, LANGUAGES, CatalogueTranslator, load_catalogue, shown_language
 
 _QT_TEXTS = {"zh": "qtbase_zh_CN"}
 
@@ -28,22 +28,23 @@ class LanguageSwitch(QObject):
         super().__init__(application)
         self._application = application
         self._translators: list[QTranslator] = []
-        self._language = "en"
+        application.setProperty(LANGUAGE_PROPERTY, "en")
         self.use(language if language in LANGUAGES else "en")
 
     @property
     def language(self) -> str:
-        return self._language
+        return shown_language()
 
     def use(self, language: str) -> None:
         """Show another language of `LANGUAGES`."""
-        if language == self._language:
+        if language == self.language:
             return
         for translator in self._translators:
             self._application.removeTranslator(translator)
             translator.deleteLater()
         self._translators = []
-        self._language = language
+        # Before the translators: widgets write their texts again when Qt reports those.
+        self._application.setProperty(LANGUAGE_PROPERTY, language)
         if language != "en":
             self._install(CatalogueTranslator(load_catalogue(language), self))
             qt_texts = QTranslator(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gui.words.term_origins import Origin, Term
-from spark_reports.vocabulary import Unit, unit_of
+from spark_reports.vocabulary import ValueUnit, unit_of
 
 RESULT_COLUMNS: dict[str, str] = {
     "minute": "Begin of the minute that is counted, by store time.",
@@ -131,13 +131,13 @@ RESULT_COLUMNS: dict[str, str] = {
 }
 """Name of a column → what it is, a sentence, English."""
 RESULT_UNITS = {
-    Unit.COUNT: "a count",
-    Unit.BYTES: "bytes",
-    Unit.TIME: "time of the day, in the zone of the window",
-    Unit.SHARE: "percent",
-    Unit.RATE: "messages",
-    Unit.DURATION: "time",
-    Unit.RATIO: "a ratio or mean",
+    ValueUnit.COUNT: "a count",
+    ValueUnit.BYTES: "bytes",
+    ValueUnit.TIME: "time of the day, in the zone of the window",
+    ValueUnit.SHARE: "percent",
+    ValueUnit.RATE: "messages",
+    ValueUnit.DURATION: "time",
+    ValueUnit.RATIO: "a ratio or mean",
 }
 """How the values of a column are counted, English; words have none."""
 

@@ -1,6 +1,6 @@
 """What the runtime figures of the brokers of a cluster are. Plain data, as `gui.words.term_texts`.
 
-Source: spec remoting §2.5.3, broker §11.3.
+Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ from gui.theme.resources import resource_directory
 
 UNKNOWN = "—"
 LANGUAGES = {"en": "English", "zh": "简体中文"}
+LANGUAGE_PROPERTY = "language"
+"""Of the application object: a code of `LANGUAGES`."""
 
 _CONTEXT = "orbit"
 _KILO = 1024
@@ -68,8 +70,10 @@ def load_singulars() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def shown_language() -> str:
-    """Code of the language of the window, see `LANGUAGES`."""
-    return "zh" if tr("Reports") != "Reports" else "en"
+    """Code of the language of the window, see `LANGUAGES`; `gui.words.language.LanguageSwitch` keeps it in the application."""
+    application = QCoreApplication.instance()
+    language = None if application is None else application.property(LANGUAGE_PROPERTY)
+    return str(language or "en")
 
 
 def spoken_forms(form: str) -> list[str]:

@@ -1,61 +1,20 @@
-"""What a consumer tells of itself when it is asked (ConsumerRunningInfo), and where members of a group disagree. Pure.
+"""Members of a group by what they tell of themselves (`RunningInfo`): where they disagree, and what their threads do. Pure.
 
-Source: spec remoting §4.8 (203, 307), broker §10.3, §10.4.
+Source: docs/spec/remoting.md §4.8 (307), docs/spec/broker.md §10.3, §10.4.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import RequestCode, as_message_queue, parse_object
+from broker_core.api import RequestCode, RunningInfo
 from broker_core.worker.questions.administration import AskBroker
 
 BLOCKED_AFTER_MS = 60_000
 """Messages held without any consumption for so long may be stuck in a listener."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeldQueue:
-    """A queue as its owner sees it. Times in ms since the epoch, 0: never."""
-
-    topic: str
-    broker_name: str
-    queue_id: int
-    held_messages: int
-    held_mib: int
-    commit_offset: int
-    last_pull_ms: int
-    last_consume_ms: int
-    is_locked: bool
-    is_dropped: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RunningInfo:
-    """What one client of a group tells. Rates in messages/s, times in ms; NaN and -1 are unknown."""
-
-    client_id: str
-    version: str
-    is_push: bool
-    is_orderly: bool
-    start_ms: int
-    threads: int
-    subscriptions: tuple[tuple[str, str], ...]
-    """Topic and filter expression, by topic."""
-    queues: tuple[HeldQueue, ...]
-    consumed_rate: float
-    failed_rate: float
-    consume_ms: float
-    stacks: str
-    properties: tuple[tuple[str, str], ...]
-
-    @property
-    def held_messages(self) -> int:
-        return sum(queue.held_messages for queue in self.queues)
 
 
 class FindingKind(Enum):
@@ -91,57 +50,6 @@ def ask_running_info(group: str, client_id: str, *, stacks: bool = False) -> Ask
     """Ask a client of a group what it does. Answer: `read_running_info`."""
     fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": str(stacks).lower()}
     return AskBroker(RequestCode.GET_CONSUMER_RUNNING_INFO, fields)
-
-
-def read_running_info(client_id: str, body: bytes) -> RunningInfo:
-    """Read a ConsumerRunningInfo; what a client leaves out is unknown.
-
-    Raises:
-        JsonBodyError: It is no JSON object.
-    """
-    value = parse_object(body)
-    properties = {str(key): str(text) for key, text in _object(value.get("properties")).items()}
-    statuses = [_object(status) for status in _object(value.get("statusTable")).values()]
-    return RunningInfo(
-        client_id=client_id,
-        version=properties.get("PROP_CLIENT_VERSION", ""),
-        is_push=properties.get("PROP_CONSUME_TYPE", "CONSUME_PASSIVELY") == "CONSUME_PASSIVELY",
-        is_orderly=properties.get("PROP_CONSUMEORDERLY", "false").lower() == "true",
-        start_ms=_whole(properties.get("PROP_CONSUMER_START_TIMESTAMP"), -1),
-        threads=_whole(properties.get("PROP_THREADPOOL_CORE_SIZE"), -1),
-        subscriptions=tuple(sorted(_subscription(item) for item in _list(value.get("subscriptionSet")))),
-        queues=tuple(sorted(_queues(_object(value.get("mqTable"))), key=lambda queue: (queue.topic, queue.queue_id))),
-        consumed_rate=_sum(statuses, "consumeOKTPS"),
-        failed_rate=_sum(statuses, "consumeFailedTPS"),
-        consume_ms=max(
-            (_number(status.get("consumeRT")) for status in statuses if "consumeRT" in status), default=float("nan")
-        ),
-        stacks=str(value.get("jstack") or ""),
-        properties=tuple(sorted(properties.items())),
-    )
-
-
-def _queues(table: Mapping[object, object]) -> list[HeldQueue]:
-    found = []
-    for key, value in table.items():
-        queue, held = as_message_queue(key), _object(value)
-        if queue is None:
-            continue
-        found.append(
-            HeldQueue(
-                topic=queue.topic,
-                broker_name=queue.broker_name,
-                queue_id=queue.queue_id,
-                held_messages=_whole(held.get("cachedMsgCount"), 0),
-                held_mib=_whole(held.get("cachedMsgSizeInMiB"), 0),
-                commit_offset=_whole(held.get("commitOffset"), -1),
-                last_pull_ms=_whole(held.get("lastPullTimestamp"), 0),
-                last_consume_ms=_whole(held.get("lastConsumeTimestamp"), 0),
-                is_locked=bool(held.get("locked")),
-                is_dropped=bool(held.get("droped")),
-            )
-        )
-    return found
 
 
 # ---- findings ----------------------------------------------------------------------------------------------------------
@@ -217,33 +125,3 @@ def read_stacks(text: str) -> list[ThreadStack]:
 def _frame(line: str, name: str) -> str:
     stripped = line.strip()
     return stripped.removeprefix(name).strip() if name and stripped.startswith(name) else stripped
-
-
-def _subscription(item: object) -> tuple[str, str]:
-    found = _object(item)
-    return str(found.get("topic", "")), str(found.get("subString", ""))
-
-
-def _object(value: object) -> dict[object, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _number(value: object) -> float:
-    try:
-        return float(str(value))
-    except ValueError:
-        return math.nan
-
-
-def _whole(value: object, unknown: int) -> int:
-    number = _number(value)
-    return round(number) if abs(number) < 1 << 62 else unknown
-
-
-def _sum(statuses: Sequence[Mapping[object, object]], key: str) -> float:
-    known = [_number(status[key]) for status in statuses if key in status]
-    return sum(known) if known else math.nan

@@ -1,6 +1,6 @@
 """Moving a group to other offsets: where each queue would stand, what follows from it, and the requests that do it. Pure.
 
-Source: spec remoting §2.2.4 (15), §2.2.5 (29), §2.5.7 (222), broker §12.3.
+Source: docs/spec/remoting.md §2.2.4 (15), §2.2.5 (29), §2.5.7 (222), docs/spec/broker.md §12.3.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 
-from broker_core.api import JsonBodyError, RequestCode
+from broker_core.api import RequestCode
 from broker_core.worker.questions.administration import AskBroker
 
 TO_THE_END = -1
@@ -132,19 +132,6 @@ def ask_offset_of_time(topic: str, queue_id: int, timestamp_ms: int) -> AskBroke
     """Ask where a queue stood at a time, as a reset by time counts it. Answer: `read_offset`."""
     fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms)}
     return AskBroker(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)
-
-
-def read_offset(fields: Mapping[str, str]) -> int:
-    """The offset of an answer.
-
-    Raises:
-        JsonBodyError: There is none in it.
-    """
-    text = fields.get("offset", "")
-    try:
-        return int(text)
-    except ValueError as error:
-        raise JsonBodyError(f"the broker's answer has the offset {text!r}, which is no number") from error
 
 
 def online_requests(group: str, topic: str, moves: Sequence[QueueMove], timestamp_ms: int | None = None) -> list[AskBroker]:

@@ -1,6 +1,6 @@
 """What a broker says of itself on GET_BROKER_RUNTIME_INFO. Pure.
 
-Source: spec remoting §2.5.3, broker §11.3.
+Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from broker_core.api import CodecError, RequestCode, parse_object
+from broker_core.api import RequestCode, read_runtime
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 _BUCKET = re.compile(r"\[([^\]]+)\]:(\d+)")
@@ -56,18 +56,11 @@ def runtime_of(answer: BrokerAnswer) -> BrokerRuntime:
     """Read the table.
 
     Raises:
-        CodecError: The answer holds none.
+        JsonBodyError: The answer holds none.
     """
-    tables = {broker: _table(body) for broker, body in (answer.bodies or {"": answer.body}).items()}
+    tables = {broker: read_runtime(body) for broker, body in (answer.bodies or {"": answer.body}).items()}
     puts: Counter[str] = Counter()
     for table in tables.values():
         puts.update({name: int(count) for name, count in _BUCKET.findall(table.get("putMessageDistributeTime", ""))})
     buckets = tuple(PutBucket(name, count) for name, count in puts.items())
     return BrokerRuntime(next(iter(tables.values())), buckets, tables if answer.bodies else {})
-
-
-def _table(body: bytes) -> Mapping[str, str]:
-    table = parse_object(body).get("table")
-    if not isinstance(table, dict):
-        raise CodecError(f"the broker's runtime figures hold no table: {body[:80]!r}")
-    return {str(name): str(value) for name, value in table.items()}

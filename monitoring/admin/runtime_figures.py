@@ -2,7 +2,7 @@
 
 Brokers tell texts. A size is written with its unit (``1.5 GiB``), a rate as means of the last 10 s, minute and ten minutes.
 
-Source: spec remoting §2.5.3, broker §11.3.
+Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
 
 from __future__ import annotations

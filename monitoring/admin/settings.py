@@ -1,6 +1,6 @@
 """The broker's settings: read, compared with their defaults, changed as ``key=value`` lines. Pure.
 
-Source: spec remoting §2.5.2, broker §16.
+Source: docs/spec/remoting.md §2.5.2, docs/spec/broker.md §16.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import CodecError, RequestCode, SettingKind, SettingSpec, parse_properties, setting_specs
+from broker_core.api import RequestCode, SettingKind, SettingSpec, read_broker_settings, setting_specs
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 HOURS_OF_DAY = 24
@@ -95,10 +95,7 @@ def settings_of(answer: BrokerAnswer) -> list[Setting]:
     Raises:
         CodecError: The answer is no text.
     """
-    try:
-        tables = {name: parse_properties(body.decode()) for name, body in (answer.bodies or {"": answer.body}).items()}
-    except UnicodeDecodeError as error:
-        raise CodecError(f"the broker's settings are no text: {error}") from error
+    tables = {name: read_broker_settings(body) for name, body in (answer.bodies or {"": answer.body}).items()}
     specs = setting_specs()
     keys = sorted({key for table in tables.values() for key in table}, key=str.casefold)
     return [_setting(key, {name: table.get(key, "") for name, table in tables.items()}, specs.get(key)) for key in keys]

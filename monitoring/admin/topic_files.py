@@ -1,7 +1,9 @@
 """Settings of topics in files: read from JSON or CSV, written as either. Pure.
 
-JSON is that of a broker's ``config/topics.json`` (Source: spec store §7.3; one config a topic, under RocketMQ's keys), or a
-list of such configs. CSV has a head with the same keys; attributes are ``key=value;key=value``.
+JSON is that of a broker's ``config/topics.json`` (one config a topic, under RocketMQ's keys), or a list of such configs. CSV
+has a head with the same keys; attributes are ``key=value;key=value``.
+
+Source: docs/spec/store.md §7.3.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from broker_core.api import UsageError
-from monitoring.admin.topics import QUEUES_MAX, TopicSettings
+from broker_core.api import TopicSettings, UsageError
+from monitoring.admin.topics import QUEUES_MAX
 
 TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024

@@ -25,14 +25,6 @@ T_co = TypeVar("T_co", covariant=True)
 _A = TypeVar("_A")
 
 
-class Reach(Enum):
-    """How much of a cluster answers as it should."""
-
-    ALL = "all"
-    PART = "part"
-    NOTHING = "nothing"
-
-
 class SourceStatus(Enum):
     """Where a source stands."""
 

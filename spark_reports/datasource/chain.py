@@ -1,6 +1,6 @@
 """The chain of records in one mapped log file: where it leads, where it is broken, and whether its end is still being written.
 
-Source: store specification §2.1, §2.3.
+Source: docs/spec/store.md §2.1, §2.3.
 """
 
 from __future__ import annotations
@@ -13,6 +13,15 @@ from zlib import crc32
 import numpy as np
 
 from broker_core.engine.store.layout import next_record, scan_records
+from broker_core.protocol.message.record import (
+    CRC_MASK,
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    PHYSICAL_OFFSET_POSITION,
+    SIZE,
+    SIZE_AND_MAGIC,
+)
 
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""
@@ -23,24 +32,17 @@ _PIECE_BYTES = 64 << 20
 TAIL_LOOKS = 3
 TAIL_PAUSE_S = 0.02
 
-_MAGICS = (-626843481, -626843477)
-_BLANK_MAGIC = -875286124
-
-# TOTALSIZE i32 | MAGICCODE i32 | BODYCRC, QUEUEID, FLAG, QUEUEOFFSET 20 bytes | PHYSICALOFFSET i64
-_LINK = struct.Struct(">ii20xq")
-assert _LINK.size == 36
-LINK_BYTES = _LINK.size
-_SIZE_AND_MAGIC = struct.Struct(">ii")
+_PHYSICAL_OFFSET = struct.Struct(">q")
 
 
 def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int]:
     """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends."""
-    borders, end, _ = _followed(buffer, base_offset, start, limit, split_bytes)
+    borders, end, _ = follow_to_last(buffer, base_offset, start, limit, split_bytes)
     return borders, end
 
 
-def _followed(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
-    """The same, and the start of the last record; -1: there is none."""
+def follow_to_last(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
+    """Follow the chain; return the same two, and where its last record starts (-1: it has none)."""
     from spark_reports.datasource import kernels  # noqa: PLC0415  numba, which who only finds files does not need
 
     data = np.frombuffer(buffer, dtype=np.uint8)
@@ -63,11 +65,11 @@ def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
     position = max((border for border in borders if border < end), default=None)
     if position is None:
         return None
-    return _followed(buffer, _own_offset(buffer, position) - position, position, end, end)[2]
+    return follow_to_last(buffer, _own_offset(buffer, position) - position, position, end, end)[2]
 
 
 def _own_offset(buffer: mmap.mmap, start: int) -> int:
-    offset: int = _LINK.unpack_from(buffer, start)[2]
+    offset: int = _PHYSICAL_OFFSET.unpack_from(buffer, start + PHYSICAL_OFFSET_POSITION)[0]
     return offset
 
 
@@ -102,7 +104,7 @@ def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:
         return start
     body_start = int(heads.body_position[0])
     body = buffer[body_start : body_start + int(heads.body_bytes[0])]
-    return end if not body or crc32(body) & 0x7FFFFFFF == int(heads.body_crc[0]) else start
+    return end if not body or crc32(body) & CRC_MASK == int(heads.body_crc[0]) else start
 
 
 def record_behind(buffer: mmap.mmap, base_offset: int, borders: list[int], position: int) -> int | None:
@@ -111,10 +113,10 @@ def record_behind(buffer: mmap.mmap, base_offset: int, borders: list[int], posit
     Records behind it count only if they were stored after the one before it: a log that was cut by recovery and written
     again can have whole old records behind its end.
     """
-    if position + _SIZE_AND_MAGIC.size > len(buffer):
+    if position + SIZE_AND_MAGIC.size > len(buffer):
         return None
-    size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, position)
-    if magic == _BLANK_MAGIC or not (size or magic):
+    size, magic = SIZE_AND_MAGIC.unpack_from(buffer, position)
+    if magic == MAGIC_BLANK or not (size or magic):
         return None
     window = scan_records(buffer, base_offset, position + 1, min(len(buffer), position + RESYNC_BYTES))
     if not len(window):
@@ -140,34 +142,34 @@ def becomes_a_record(buffer: mmap.mmap, base_offset: int, end: int, limit: int) 
 
 
 def _first_end(buffer: mmap.mmap, start: int) -> int:
-    size: int = struct.unpack_from(">i", buffer, start)[0]
+    size: int = SIZE.unpack_from(buffer, start)[0]
     return start + size
 
 
 def tail_bytes(buffer: mmap.mmap, end: int) -> int:
     """Bytes behind the end up to the last one that is not zero, looking one largest record ahead."""
-    if end + _SIZE_AND_MAGIC.size > len(buffer):
+    if end + SIZE_AND_MAGIC.size > len(buffer):
         return 0
-    if _SIZE_AND_MAGIC.unpack_from(buffer, end)[1] == _BLANK_MAGIC:
+    if SIZE_AND_MAGIC.unpack_from(buffer, end)[1] == MAGIC_BLANK:
         return 0
     return len(buffer[end : end + RESYNC_BYTES // 2].rstrip(b"\0"))
 
 
 def damage_reason(buffer: mmap.mmap, position: int) -> str:
     """Why no record could be read at a position, in words."""
-    if position + _SIZE_AND_MAGIC.size > len(buffer):
+    if position + SIZE_AND_MAGIC.size > len(buffer):
         return "too few bytes for a record"
-    size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, position)
+    size, magic = SIZE_AND_MAGIC.unpack_from(buffer, position)
     if not size and not magic:
         return "zeros where a record should be"
-    if magic not in _MAGICS:
+    if magic not in (MAGIC_V1, MAGIC_V2):
         return "no magic code of a record"
     return "record whose lengths or own offset do not fit"
 
 
 def is_filler(buffer: mmap.mmap, position: int) -> bool:
     """Whether an end-of-file filler stands at a position."""
-    if position + _SIZE_AND_MAGIC.size > len(buffer):
+    if position + SIZE_AND_MAGIC.size > len(buffer):
         return False
-    size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, position)
-    return bool(magic == _BLANK_MAGIC and size == len(buffer) - position)
+    size, magic = SIZE_AND_MAGIC.unpack_from(buffer, position)
+    return bool(magic == MAGIC_BLANK and size == len(buffer) - position)

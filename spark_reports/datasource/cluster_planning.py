@@ -11,7 +11,7 @@ from broker_core.cluster.model import OFFSET_MAX, QueueSlice, Wanted
 from broker_core.cluster.reader import QueueReader
 from spark_reports.datasource.cluster_options import ClusterOptions, Offsets
 from spark_reports.datasource.cluster_plan import ClusterPlan
-from spark_reports.datasource.filters import Comparison
+from spark_reports.datasource.filters import ColumnComparison
 from spark_reports.datasource.options import Selection
 
 _PLACES = (("store", pa.string()), ("topic", pa.string()), ("queue_id", pa.int32()))
@@ -87,7 +87,7 @@ def wanted_of(selection: Selection, offsets: Offsets | None = None) -> Wanted:
     return Wanted(topics, selection.meant, selection.earliest_ms(), selection.end_ms(), bounds)
 
 
-def _may_hold(comparisons: tuple[Comparison, ...], values: tuple[str, str, int]) -> bool:
+def _may_hold(comparisons: tuple[ColumnComparison, ...], values: tuple[str, str, int]) -> bool:
     """Whether a queue can hold what fulfils all comparisons."""
     return all(
         comparison.holds(pa.array([value], data_type))[0]
@@ -97,7 +97,7 @@ def _may_hold(comparisons: tuple[Comparison, ...], values: tuple[str, str, int])
     )
 
 
-def numbers_of(comparisons: tuple[Comparison, ...], column: str) -> tuple[int, int]:
+def numbers_of(comparisons: tuple[ColumnComparison, ...], column: str) -> tuple[int, int]:
     """Values of a column of whole numbers that fulfil all comparisons lie within these: from ≤ value < to."""
     low, high = 0, OFFSET_MAX
     for one in comparisons:

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.cluster.model import QueueSlice, ReadLimits, Unknown
@@ -38,10 +37,11 @@ from spark_reports.datasource.cluster_options import cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import plan_cluster
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.options import Selection, check_sums, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import Selection, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
-from spark_reports.datasource.skipped import Skipped
-from spark_reports.datasource.source import batches_of, check_columns, select_records, sums_batches, task_sums
+from spark_reports.datasource.skipped import SkippedRows
+from spark_reports.datasource.source import batches_of, select_records, sums_batches, task_sums
+from spark_reports.pyspark_internals import arrow_schema
 
 NOT_GIVEN = "an offset for which the broker gives no message"
 UNREADABLE = "in an answer that does not consist of records"
@@ -93,11 +93,7 @@ class ClusterReader(DataSourceReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._sums_by = sums_by_of(options)
-        if self._sums_by is None:
-            check_columns(schema)
-        else:
-            check_sums(self._sums_by, schema)
+        self._sums_by = sums_by_of(options, schema)
         self._schema = schema
         self._plan = options.get("plan")
         self._options = None if self._plan else cluster_options_of(options)
@@ -129,7 +125,7 @@ class ClusterReader(DataSourceReader):
         """Batches of one partition."""
         if not isinstance(partition, ClusterPartition):
             raise UsageError("this reader reads only the partitions it planned itself")
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         if self._sums_by is None:
             yield from read_partition(partition, self._selection, schema)
         else:
@@ -161,7 +157,7 @@ def read_partition(
     Raises:
         OrbitError: Something could not be read.
     """
-    skipped = Skipped()
+    skipped = SkippedRows()
     wanted = _wanted(partition, selection, skipped, strict=strict or SKIPPED_REASON not in schema.names)
     yield from batches_of(wanted, skipped, schema)
 
@@ -170,7 +166,7 @@ def read_partition_sums(
     partition: ClusterPartition, selection: Selection, keys: Sequence[str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """One Arrow batch with the sums of the wanted records of a partition, then the accounting rows; raises as above."""
-    skipped = Skipped()
+    skipped = SkippedRows()
     wanted = _wanted(partition, selection, skipped, strict=SKIPPED_REASON not in schema.names)
     sums = task_sums(keys, schema, Selection(), skipped)
     for records in wanted:
@@ -178,7 +174,9 @@ def read_partition_sums(
     yield from sums_batches(sums, skipped, schema)
 
 
-def _wanted(partition: ClusterPartition, selection: Selection, skipped: Skipped, *, strict: bool) -> Iterator[RecordColumns]:
+def _wanted(
+    partition: ClusterPartition, selection: Selection, skipped: SkippedRows, *, strict: bool
+) -> Iterator[RecordColumns]:
     for one in partition.unknown:
         skipped.add_unread(one.broker or None, one.reason, 1)
     if not partition.slices:
@@ -203,7 +201,7 @@ def _wanted(partition: ClusterPartition, selection: Selection, skipped: Skipped,
 class _Tally:
     """Offsets of slices against the messages that came, so that nothing is missing without a reason."""
 
-    def __init__(self, skipped: Skipped, *, strict: bool) -> None:
+    def __init__(self, skipped: SkippedRows, *, strict: bool) -> None:
         self._skipped = skipped
         self._strict = strict
         self._known: dict[QueueSlice, int] = {}

@@ -19,7 +19,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
@@ -30,9 +29,8 @@ from spark_reports.datasource.cluster_options import amount_of, cluster_options_
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import tasks_of, wanted_of
 from spark_reports.datasource.cluster_source import ClusterPartition, partitions_of, read_partition
-from spark_reports.datasource.options import selection_of
-from spark_reports.datasource.source import check_columns
-from spark_reports.datasource.stream import BEGINNINGS
+from spark_reports.datasource.options import check_columns, is_from_newest, selection_of
+from spark_reports.pyspark_internals import arrow_schema
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +51,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         if unfit is not None:
             raise UsageError(f"a stream takes no option {unfit}: it gives records, as they come")
         check_columns(schema)
-        self._begin = options.get("begin", BEGINNINGS[0])
-        if self._begin not in BEGINNINGS:
-            raise UsageError(f"option begin is {' or '.join(BEGINNINGS)}, not “{self._begin}”")
+        self._from_newest = is_from_newest(options)
         self._schema = schema
         self._batch_messages = int(amount_of(options, "messages_per_batch", 0))
         self._options = cluster_options_of(options)
@@ -71,7 +67,7 @@ class ClusterStreamReader(DataSourceStreamReader):
             NetworkError: Its newest messages are wanted, and a broker does not tell where its queues end.
         """
         missing = self._look()
-        if self._begin == BEGINNINGS[0]:
+        if not self._from_newest:
             return {name: queue.first for name, queue in self._queues.items()}
         if missing:
             raise NetworkError(f"where the newest messages begin is not known of all queues: {missing}. Start again later")
@@ -122,7 +118,7 @@ class ClusterStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
         assert isinstance(partition, ClusterPartition)
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         yield from read_partition(partition, self._selection, schema, strict=True)
 
     def _look(self, *, retry_seconds: float | None = None) -> str:

@@ -2,7 +2,7 @@
 
 Knows the row schema's names and how each comes out of record heads, topics and properties; knows no files and no Spark.
 
-Source: store specification §2.1, §2.4, §2.7.
+Source: docs/spec/store.md §2.1, §2.4, §2.7.
 """
 
 from __future__ import annotations
@@ -18,16 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker_core.engine.store.layout import RecordHeads
+from broker_core.protocol.message.record import BORN_HOST_POSITION, STORE_HOST_POSITION_V4, V6_EXTRA_BYTES
+from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK, TransactionType
 from spark_reports.datasource.properties import PropertyColumns, parts_of
 from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
-
-_TRANSACTION_BITS = 0xC
-_TRANSACTION_COMMIT = 0x8
-_BORN_HOST_V6 = 0x10
-_STORE_HOST_V6 = 0x20
-_BORN_HOST_POSITION = 48
-_STORE_HOST_POSITION_V4 = 64
-_V6_EXTRA_BYTES = 12
 
 _OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 _KIND_OF_TOPIC = {
@@ -135,7 +129,7 @@ class RecordColumns:
         return pc.coalesce(chosen, pa.array(self.head("queue_id"), pa.int32()))
 
     def _member_key(self) -> pa.Array:
-        """A 5.x broker appends the key of a whole batch to the properties of each member (Source: spec store §2.9)."""
+        """A 5.x broker appends the key of a whole batch to the properties of each member (Source: docs/spec/store.md §2.9)."""
         own, counting = (self._properties.column("UNIQ_KEY", first=first) for first in (True, False))
         return pc.if_else(pc.not_equal(own, counting), own, pa.scalar(None, pa.string()))
 
@@ -171,17 +165,17 @@ class RecordColumns:
     def _kind(self) -> pa.Array:
         return kinds(
             self._topic,
-            committed=pa.array((self.head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT),
+            committed=pa.array((self.head("sys_flag") & TRANSACTION_MASK) == TransactionType.COMMIT),
             ordered=self._properties.column("__SHARDINGKEY").is_valid(),
             delivered=self._properties.column("REAL_TOPIC").is_valid(),
         )
 
     def _born_host(self) -> pa.Array:
-        return self._hosts(self.head("position") + _BORN_HOST_POSITION, _BORN_HOST_V6)
+        return self._hosts(self.head("position") + BORN_HOST_POSITION, BORN_HOST_V6)
 
     def _store_host(self) -> pa.Array:
-        extra = np.where(self.head("sys_flag") & _BORN_HOST_V6, _V6_EXTRA_BYTES, 0)
-        return self._hosts(self.head("position") + _STORE_HOST_POSITION_V4 + extra, _STORE_HOST_V6)
+        extra = np.where(self.head("sys_flag") & BORN_HOST_V6, V6_EXTRA_BYTES, 0)
+        return self._hosts(self.head("position") + STORE_HOST_POSITION_V4 + extra, STORE_HOST_V6)
 
     def _hosts(self, positions: npt.NDArray[np.int64], v6_flag: int) -> pa.Array:
         wide = (self.head("sys_flag") & v6_flag) != 0

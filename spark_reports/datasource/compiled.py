@@ -15,9 +15,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Self, TypeVar, cast
 
 import numba
@@ -84,10 +84,13 @@ class Compiler:
     Args:
         source: The module's file.
         folder: Where machine code is kept.
+        constants_of: Modules whose constants the functions read: machine code holds their values, and is made again after such
+            a module changes.
     """
 
-    def __init__(self, source: Path, folder: Path | None = None) -> None:
+    def __init__(self, source: Path, folder: Path | None = None, *, constants_of: Sequence[ModuleType] = ()) -> None:
         self._source = source
+        self._constants_of = constants_of
         self._folder = folder or cache_folder()
         self._kept: Path | None = None
         self._making: Path | None = None
@@ -96,7 +99,7 @@ class Compiler:
     def __enter__(self) -> Self:
         # An archive, no room, no right to write, or a processor that LLVM does not know: nothing is kept.
         with contextlib.suppress(OSError, RuntimeError):
-            self._kept = self._folder / _identity(self._source)
+            self._kept = self._folder / _identity(self._source, self._constants_of)
             if not is_whole(self._kept):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._making = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self._folder))
@@ -123,10 +126,11 @@ class Compiler:
         shutil.rmtree(self._making, ignore_errors=True)
 
 
-def _identity(source: Path) -> str:
+def _identity(source: Path, constants_of: Sequence[ModuleType]) -> str:
     """A name for what machine code depends on; numba tells modules apart by their places."""
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    sources = source.read_bytes(), Path(__file__).read_bytes()
+    files = [source, Path(__file__), *(Path(str(module.__file__)) for module in constants_of)]
+    sources = [file.read_bytes() for file in files]
     text = repr((str(source.resolve()), sources, sys.version, numba.__version__, processor))
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 

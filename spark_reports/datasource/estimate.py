@@ -10,7 +10,7 @@ import psutil
 
 from broker_core.engine.store.layout import map_file, scan_records
 from broker_core.errors import JavaError
-from spark_reports.datasource.log_files import LogFile, log_files
+from spark_reports.datasource.log_files import CommitLogFile, log_files
 from spark_reports.datasource.segments import outside
 from spark_reports.java import heap_bytes_for
 
@@ -56,7 +56,7 @@ def estimate(
     Raises:
         ForeignStoreError, StorePermissionError, CorruptStoreError: As `log_files`.
     """
-    files: list[LogFile] = []
+    files: list[CommitLogFile] = []
     passed_over = 0
     for store in stores:
         found = log_files(Path(store), directories)
@@ -68,7 +68,7 @@ def estimate(
     return Estimate(len(files), passed_over, byte_count, None if mean is None else round(byte_count / mean), memory_shortage())
 
 
-def _mean_record_bytes(files: Sequence[LogFile]) -> float | None:
+def _mean_record_bytes(files: Sequence[CommitLogFile]) -> float | None:
     for file in reversed(files):
         with map_file(file.path) as buffer:
             heads = scan_records(buffer, file.base, 0, min(len(buffer), SAMPLED_BYTES))

@@ -68,7 +68,7 @@ _TESTS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ColumnComparison:
     """One condition on one column.
 
     Args:
@@ -100,7 +100,7 @@ def always_holds(pushed: Filter) -> bool:
     return isinstance(pushed, IsNotNull) and len(pushed.attribute) == 1 and pushed.attribute[0] in NEVER_NULL
 
 
-def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> Comparison | None:
+def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> ColumnComparison | None:
     """The condition that a filter of Spark states on one of some columns; None if it is left to Spark."""
     is_negated = isinstance(pushed, Not)
     inner = pushed.child if isinstance(pushed, Not) else pushed
@@ -113,10 +113,10 @@ def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> Comparison
     known = all(isinstance(one, (str, int, datetime)) and not isinstance(one, bool) for one in values)
     if len(column) != 1 or column[0] not in columns or not values or not known:
         return None
-    return Comparison(column[0], operation, values, is_negated)
+    return ColumnComparison(column[0], operation, values, is_negated)
 
 
-def times_of(comparisons: Iterable[Comparison], column: str) -> tuple[int | None, int | None]:
+def times_of(comparisons: Iterable[ColumnComparison], column: str) -> tuple[int | None, int | None]:
     """Times of a column that fulfil all comparisons lie within these: from ≤ time < to, epoch milliseconds; None is open."""
     from_ms: int | None = None
     to_ms: int | None = None
@@ -132,7 +132,7 @@ def times_of(comparisons: Iterable[Comparison], column: str) -> tuple[int | None
     return from_ms, to_ms
 
 
-def one_of(comparisons: Iterable[Comparison], column: str) -> frozenset[str] | None:
+def one_of(comparisons: Iterable[ColumnComparison], column: str) -> frozenset[str] | None:
     """The only values of a text column that can fulfil all comparisons; None: any."""
     found: frozenset[str] | None = None
     for one in comparisons:

@@ -4,12 +4,10 @@ Compiled, as numpy's passes take seven times as long (500 ns a record against 70
 itself is 70 MiB and half a second. Compiled code does not check where it reads: each place is compared with the end of the
 bytes before it is read, whatever lengths a record names.
 
-    of a record    TOTALSIZE i32 | MAGICCODE i32 | BODYCRC i32 | QUEUEID i32 | FLAG i32 | QUEUEOFFSET i64 | PHYSICALOFFSET i64
-                   SYSFLAG i32 | BORNTIMESTAMP i64 | born host 8 or 20 | STORETIMESTAMP i64 | store host 8 or 20
-                   RECONSUMETIMES i32 | PREPAREDTRANSACTIONOFFSET i64 | body i32 + bytes | topic u8 or i16 + bytes
-                   properties i16 + bytes, items of NAME 0x01 VALUE with 0x02 between
+The layout of a record is that of `broker_core.protocol.message.record`, whose constants are compiled in; properties are items
+of NAME 0x01 VALUE with 0x02 between.
 
-Source: store specification §2.1, §2.3 to §2.6.
+Source: docs/spec/store.md §2.1, §2.3 to §2.6.
 """
 
 from __future__ import annotations
@@ -20,16 +18,29 @@ import numpy as np
 from numba import boolean, int32, int64, types, uint8
 
 from broker_core.engine.store.layout import Bytes, Int32s, Int64s
+from broker_core.protocol.message import properties, record, sys_flag
+from broker_core.protocol.message.properties import ITEM_SEPARATOR
+from broker_core.protocol.message.record import (
+    BODY_LENGTH_POSITION_V4,
+    BORN_HOST_POSITION,
+    FIXED_BYTES,
+    LINK_BYTES,
+    MAGIC_POSITION,
+    MAGIC_V1,
+    MAGIC_V2,
+    PHYSICAL_OFFSET_POSITION,
+    QUEUE_ID_POSITION,
+    STORE_TIMESTAMP_POSITION_V4,
+    SYS_FLAG_POSITION,
+    V6_EXTRA_BYTES,
+)
+from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK, TransactionType
 from spark_reports.datasource.compiled import Compiler, loader, part
 
-MAGIC_V1, MAGIC_V2 = -626843481, -626843477
-_LINK_BYTES = 36
-_RECORD_BYTES_MIN = 91
-_QUEUE_ID, _PHYSICAL_OFFSET, _SYS_FLAG, _BORN_HOST, _STORE_TIME, _BODY_BYTES = 12, 28, 36, 48, 56, 84
-_BORN_HOST_V6, _STORE_HOST_V6, _V6_EXTRA_BYTES = 0x10, 0x20, 12
-_TRANSACTION_BITS, _TRANSACTION_COMMIT = 0xC, 0x8
-_ITEM_END = 2
+_COMMIT = int(TransactionType.COMMIT)
+_ITEM_END = ord(ITEM_SEPARATOR)
 _LENGTH_MAX = 0x7FFF
+"""Of what a record gives two bytes to say its length: they are signed."""
 MINUTE_MS = 60_000
 _LINE_BYTES = 64
 
@@ -53,8 +64,8 @@ BY_MINUTE, BY_QUEUE, BY_COMMITTED, BY_TOPIC, BY_HOST = 1, 2, 4, 8, 16
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _BYTE = np.uint64(8)
-_TWOS = np.uint64(0x0202020202020202)
 _ONES = np.uint64(0x0101010101010101)
+_ITEM_ENDS = np.uint64(_ITEM_END * 0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
 _LOWEST = np.uint64(0xFF)
 _NONE = np.uint64(0)
@@ -73,19 +84,19 @@ def _record(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int,
 
     No bytes where there is none: by magic code, own offset, and lengths that add up.
     """
-    if at < 0 or at + _RECORD_BYTES_MIN > limit:
+    if at < 0 or at + FIXED_BYTES > limit:
         return 0, 0, 0, 0, 0
-    size, magic, flags = _int32(data, at), _int32(data, at + 4), _int32(data, at + _SYS_FLAG)
+    size, magic, flags = _int32(data, at), _int32(data, at + MAGIC_POSITION), _int32(data, at + SYS_FLAG_POSITION)
     end = at + size
-    if size < _RECORD_BYTES_MIN or end > limit or magic not in (MAGIC_V1, MAGIC_V2):
+    if size < FIXED_BYTES or end > limit or magic not in (MAGIC_V1, MAGIC_V2):
         return 0, 0, 0, 0, 0
-    if base >= 0 and _int64(data, at + _PHYSICAL_OFFSET) != base + at:
+    if base >= 0 and _int64(data, at + PHYSICAL_OFFSET_POSITION) != base + at:
         return 0, 0, 0, 0, 0
-    place = at + _BODY_BYTES
-    if flags & _BORN_HOST_V6:
-        place += _V6_EXTRA_BYTES
-    if flags & _STORE_HOST_V6:
-        place += _V6_EXTRA_BYTES
+    place = at + BODY_LENGTH_POSITION_V4
+    if flags & BORN_HOST_V6:
+        place += V6_EXTRA_BYTES
+    if flags & STORE_HOST_V6:
+        place += V6_EXTRA_BYTES
     if place + 4 > end:
         return 0, 0, 0, 0, 0
     body_bytes = _int32(data, place)
@@ -126,11 +137,11 @@ def _follow(  # noqa: PLR0917  compiled code takes no keywords
     """
     limit = min(limit, len(data))
     at, last, count, touched = start, -1, 0, 0
-    while 0 <= at < stop and at + _LINK_BYTES <= limit:
-        size, magic = _int32(data, at), _int32(data, at + 4)
-        if size < _RECORD_BYTES_MIN or at + size > limit or magic not in (MAGIC_V1, MAGIC_V2):
+    while 0 <= at < stop and at + LINK_BYTES <= limit:
+        size, magic = _int32(data, at), _int32(data, at + MAGIC_POSITION)
+        if size < FIXED_BYTES or at + size > limit or magic not in (MAGIC_V1, MAGIC_V2):
             break
-        if _int64(data, at + _PHYSICAL_OFFSET) != base + at:
+        if _int64(data, at + PHYSICAL_OFFSET_POSITION) != base + at:
             break
         if at >= next_border:
             borders[count] = at
@@ -148,7 +159,7 @@ def _follow(  # noqa: PLR0917  compiled code takes no keywords
 def _item_end(data: Bytes, at: int, end: int) -> int:
     """Where the item of properties ends that begins at a place."""
     while at + 8 <= len(data):
-        other = _word(data, at) ^ _TWOS
+        other = _word(data, at) ^ _ITEM_ENDS
         found = (other - _ONES) & ~other & _HIGHS
         if found != _NONE:
             while found & _LOWEST == _NONE:
@@ -332,21 +343,21 @@ def _add_up(  # noqa: PLR0917  compiled code takes no keywords
             break
         for line in range(at + _LINE_BYTES, at + size, _LINE_BYTES):  # as in `_follow`
             touched ^= _byte(data, line)
-        flags, time_at = _int32(data, at + _SYS_FLAG), at + _STORE_TIME
-        if flags & _BORN_HOST_V6:
-            time_at += _V6_EXTRA_BYTES
+        flags, time_at = _int32(data, at + SYS_FLAG_POSITION), at + STORE_TIMESTAMP_POSITION_V4
+        if flags & BORN_HOST_V6:
+            time_at += V6_EXTRA_BYTES
         store_ms = _int64(data, time_at)
         if store_ms < first_ms or store_ms > last_ms:
             counters[OUTSIDE_ROWS] += 1
             counters[OUTSIDE_BYTES] += size
         else:
             keys[MINUTE] = store_ms // MINUTE_MS if parts & BY_MINUTE else 0
-            keys[QUEUE] = _int32(data, at + _QUEUE_ID) if parts & BY_QUEUE else 0
-            keys[COMMITTED] = parts & BY_COMMITTED and flags & _TRANSACTION_BITS == _TRANSACTION_COMMIT
+            keys[QUEUE] = _int32(data, at + QUEUE_ID_POSITION) if parts & BY_QUEUE else 0
+            keys[COMMITTED] = parts & BY_COMMITTED and flags & TRANSACTION_MASK == _COMMIT
             spans[2 * TOPIC_TEXT] = topic_at
             spans[2 * TOPIC_TEXT + 1] = topic_bytes if parts & BY_TOPIC else -1
-            spans[2 * HOST_TEXT] = at + _BORN_HOST
-            spans[2 * HOST_TEXT + 1] = (16 if flags & _BORN_HOST_V6 else 4) if parts & BY_HOST else -1
+            spans[2 * HOST_TEXT] = at + BORN_HOST_POSITION
+            spans[2 * HOST_TEXT + 1] = (16 if flags & BORN_HOST_V6 else 4) if parts & BY_HOST else -1
             _find(data, at + size - properties_bytes, at + size, names, sought, spans)
             keys[HASH] = _hash_of(data, keys, spans)
             row = _row_of(data, keys, spans, slots, groups, pool, counters)
@@ -362,7 +373,7 @@ def _add_up(  # noqa: PLR0917  compiled code takes no keywords
 _READ = types.Array(uint8, 1, "C", readonly=True)
 _PLACES = types.Array(int64, 1, "C", readonly=True)
 
-with Compiler(Path(__file__)) as _compiler:
+with Compiler(Path(__file__), constants_of=(properties, record, sys_flag)) as _compiler:
     follow = _compiler.compiled(_follow, _READ, *[int64] * 6, int64[::1])
     add_up = _compiler.compiled(
         _add_up,

@@ -3,7 +3,7 @@
 A broker whose storePathCommitLog names several directories spreads its files over them; which they are stands in its settings
 only, so they have to be named.
 
-Source: store specification §1.2.
+Source: docs/spec/store.md §1.2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLOCK_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class LogFile:
+class CommitLogFile:
     """One log file.
 
     Args:
@@ -38,7 +38,7 @@ class LogFile:
     written_bytes: int
 
 
-def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
+def log_files(root: Path, directories: Sequence[Path] = ()) -> list[CommitLogFile]:
     """Log files of one store that hold bytes, oldest first.
 
     Args:
@@ -65,10 +65,12 @@ def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
     return [file for file in found if file.size > 0]
 
 
-def _log_file(path: Path, base: int) -> LogFile:
+def _log_file(path: Path, base: int) -> CommitLogFile:
     found = path.stat()
     blocks: int | None = getattr(found, "st_blocks", None)
-    return LogFile(path, base, found.st_size, found.st_size if blocks is None else min(found.st_size, blocks * _BLOCK_BYTES))
+    return CommitLogFile(
+        path, base, found.st_size, found.st_size if blocks is None else min(found.st_size, blocks * _BLOCK_BYTES)
+    )
 
 
 def require_store(root: Path) -> None:
@@ -135,7 +137,7 @@ def mapped(path: str) -> mmap.mmap:
         ) from error
 
 
-def head_at(file: LogFile, offset: int, byte_count: int) -> tuple[int, int, int] | None:
+def head_at(file: CommitLogFile, offset: int, byte_count: int) -> tuple[int, int, int] | None:
     """Bytes, store time (epoch milliseconds) and checksum of the body of the record at an offset; None if there is none.
 
     Args:

@@ -10,8 +10,8 @@ from pyspark.sql.datasource import Filter
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
-from spark_reports.datasource.filters import Comparison, always_holds, comparison_of, one_of, times_of
-from spark_reports.datasource.schema import SUM_KEYS, sums
+from spark_reports.datasource.filters import ColumnComparison, always_holds, comparison_of, one_of, times_of
+from spark_reports.datasource.schema import ALL_COLUMNS, SUM_KEYS, sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Selection:
     to_ms: int | None = None
     topics: tuple[str, ...] = ()
     meant: bool = False
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[ColumnComparison, ...] = ()
 
     def earliest_ms(self) -> int | None:
         """Store time before which nothing is wanted."""
@@ -125,12 +125,47 @@ def flag_of(options: Mapping[str, str], name: str) -> bool:
     return text == "true"
 
 
-def sums_by_of(options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """What option ``sums_by`` names; None: records are wanted."""
-    return tuple(json.loads(options["sums_by"])) if "sums_by" in options else None
+def is_from_newest(options: Mapping[str, str]) -> bool:
+    """Whether a new stream begins at the end of what is stored, and not at its beginning.
+
+    Raises:
+        UsageError: Option ``begin`` is neither.
+    """
+    begin = options.get("begin", "oldest")
+    if begin not in ("oldest", "newest"):
+        raise UsageError(f"option begin is oldest or newest, not “{begin}”")
+    return begin == "newest"
 
 
-def check_sums(keys: Sequence[str], schema: StructType) -> None:
+def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...] | None:
+    """What option ``sums_by`` names; None: records are wanted.
+
+    Raises:
+        UsageError: There is no such sum, or the schema has a column that there is not.
+    """
+    if "sums_by" not in options:
+        check_columns(schema)
+        return None
+    keys = tuple(json.loads(options["sums_by"]))
+    _check_sums(keys, schema)
+    return keys
+
+
+def check_columns(schema: StructType) -> None:
+    """Refuse columns that there are not.
+
+    Raises:
+        UsageError: With their names, and those there are.
+    """
+    unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
+    if unknown:
+        raise UsageError(
+            f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
+            columns=", ".join(unknown),
+        )
+
+
+def _check_sums(keys: Sequence[str], schema: StructType) -> None:
     """Refuse sums that the reader does not make.
 
     Raises:

@@ -4,7 +4,7 @@ The end is the end of the chain of whole records at the moment of planning; what
 neither checkpoint nor consume queues are asked. A plan travels to the readers as text, so that all queries of one report
 see the same bytes.
 
-Source: store specification §1.2, §1.4, §2.3.
+Source: docs/spec/store.md §1.2, §1.4, §2.3.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from broker_core.protocol.message.record import LINK_BYTES
 from spark_reports.datasource.chain import (
-    LINK_BYTES,
     becomes_a_record,
     before_torn_body,
     border_behind,
@@ -27,7 +27,7 @@ from spark_reports.datasource.chain import (
     record_behind,
     tail_bytes,
 )
-from spark_reports.datasource.log_files import LogFile, log_files, mapped
+from spark_reports.datasource.log_files import CommitLogFile, log_files, mapped
 from spark_reports.datasource.segments import outside
 
 SPLIT_BYTES = 32 << 20
@@ -201,7 +201,7 @@ def ranges_from(root: str | Path, start: int, *, directories: Sequence[Path] = (
 
 def _ranges_of(
     root: str,
-    files: Sequence[LogFile],
+    files: Sequence[CommitLogFile],
     split_full: Callable[[FileRange, int], Iterator[FileRange]],
     *,
     split_bytes: int,
@@ -226,7 +226,7 @@ def _ranges_of(
             yield whole
 
 
-def _last_used(files: Sequence[LogFile]) -> int:
+def _last_used(files: Sequence[CommitLogFile]) -> int:
     """Index of the last file that holds something: a broker creates the next file ahead of need."""
     for index in range(len(files) - 1, 0, -1):
         with files[index].path.open("rb") as file:

@@ -4,7 +4,7 @@ One pass over the bytes finds all items (``name 0x01 value``, separated by ``0x0
 or cut out for all records together. A record's repeated name counts with its last value; items without a name or a value
 are passed over.
 
-Source: store specification §2.6.
+Source: docs/spec/store.md §2.6.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ any of them names; what lies behind it is read from the log. They are side files
 answer and the log is read as a whole. Batch queues and RocksDB queues are not read. Records of a topic that was deleted, or
 deleted and made anew, are still in the log but in no queue: who reads by queues sees what a consumer could.
 
-Source: store specification §4.1 to §4.4.
+Source: docs/spec/store.md §4.1 to §4.4.
 """
 
 from __future__ import annotations

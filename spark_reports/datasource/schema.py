@@ -60,13 +60,12 @@ so: add them up. A schema of fewer of these columns makes no others.
     body_bytes_max, store_bytes_max  int   the largest
     first_time, last_time     timestamp    store_time of the first and the last
 
-Source: store specification §2.1, §2.4, §2.7.
+Source: docs/spec/store.md §2.1, §2.4, §2.7.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -79,6 +78,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from spark_reports.pyspark_internals import arrow_schema
 
 FORMAT = "rocketmq-store"
 CLUSTER_FORMAT = "rocketmq-cluster"
@@ -139,7 +140,7 @@ ALL_COLUMNS = StructType(
     ]
 )
 
-ALL_ARROW: pa.Schema = to_arrow_schema(ALL_COLUMNS, timezone="UTC")
+ALL_ARROW: pa.Schema = arrow_schema(ALL_COLUMNS)
 """The same as Arrow has them."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from broker_core.engine.store.layout import map_file, scan_records
-from spark_reports.datasource.log_files import LogFile
+from spark_reports.datasource.log_files import CommitLogFile
 
 CLOCK_MARGIN_MS = 600_000
 """How far a clock may have been set back without a record being missed."""
@@ -19,7 +19,7 @@ _FIRST_BYTES = 8 << 20
 """How far into a file its first record ends: records have at most four MiB by default."""
 
 
-def outside(files: Sequence[LogFile], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
+def outside(files: Sequence[CommitLogFile], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
     """Paths of the files that hold nothing of a range.
 
     Args:

@@ -14,7 +14,7 @@ OTHER_TOPIC = "of another topic"
 FILE_REMOVED = "file was removed by the broker's cleaning while it was read"
 
 
-class Skipped:
+class SkippedRows:
     """What a task looked at and left out: places with damage one by one, records of each other reason as a sum."""
 
     def __init__(self) -> None:

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.engine.store.layout import RecordHeads, next_record, scan_records
@@ -39,11 +38,12 @@ from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.filters import one_of
 from spark_reports.datasource.log_files import directories_of, mapped
-from spark_reports.datasource.options import Selection, check_sums, flag_of, roots_of, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
-from spark_reports.datasource.schema import ALL_ARROW, ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON
-from spark_reports.datasource.skipped import FILE_REMOVED, OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+from spark_reports.datasource.schema import ALL_ARROW, FORMAT, MESSAGES, SKIPPED_REASON
+from spark_reports.datasource.skipped import FILE_REMOVED, OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
+from spark_reports.pyspark_internals import arrow_schema
 
 if TYPE_CHECKING:
     from spark_reports.datasource.task_sums import TaskSums
@@ -66,7 +66,7 @@ class RocketMQStoreDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reader for the columns of ``schema``."""
-        return StoreReader(dict(self.options), schema)
+        return StoreSourceReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """Reader that follows the stores, for the columns of ``schema``."""
@@ -82,7 +82,7 @@ class StorePartition(InputPartition):
     ranges: tuple[FileRange, ...]
 
 
-class StoreReader(DataSourceReader):
+class StoreSourceReader(DataSourceReader):
     """Plans the tasks and reads one; pickled to the workers.
 
     Args:
@@ -94,11 +94,7 @@ class StoreReader(DataSourceReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._sums_by = sums_by_of(options)
-        if self._sums_by is None:
-            check_columns(schema)
-        else:
-            check_sums(self._sums_by, schema)
+        self._sums_by = sums_by_of(options, schema)
         self._schema = schema
         self._plan = options.get("plan")
         self._roots = roots_of(options)
@@ -147,30 +143,16 @@ class StoreReader(DataSourceReader):
         """The same; sums are of a part once nobody waits for them any more, see `read_sums`."""
         if not isinstance(partition, StorePartition):
             raise UsageError("this reader reads only the partitions it planned itself")
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         if self._sums_by is None:
             yield from read_ranges(partition.ranges, self._selection, schema)
         else:
             yield from read_sums(partition.ranges, self._selection, self._sums_by, schema, is_wanted)
 
 
-def check_columns(schema: StructType) -> None:
-    """Refuse columns that there are not.
-
-    Raises:
-        UsageError: With their names, and those there are.
-    """
-    unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
-    if unknown:
-        raise UsageError(
-            f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
-            columns=", ".join(unknown),
-        )
-
-
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` asks for them."""
-    skipped = Skipped()
+    skipped = SkippedRows()
     yield from batches_of(_wanted(ranges, selection, skipped), skipped, schema)
 
 
@@ -191,14 +173,14 @@ def read_sums(
         is_wanted: Asked every `SCAN_BYTES`, also where nothing of them counts: whether anybody waits for this any more. If not,
             the sums are of a part.
     """
-    skipped = Skipped()
+    skipped = SkippedRows()
     sums = task_sums(keys, schema, selection, skipped)
     for part in ranges:
         _add_range(part, sums, skipped, is_wanted)
     yield from sums_batches(sums, skipped, schema)
 
 
-def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def batches_of(wanted: Iterable[RecordColumns], skipped: SkippedRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Arrow batches of some records, then the accounting rows if ``schema`` asks for them."""
     for records in wanted:
         yield records.batch(schema)
@@ -207,7 +189,7 @@ def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Sch
         yield accounting
 
 
-def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skipped: Skipped) -> TaskSums:
+def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skipped: SkippedRows) -> TaskSums:
     """Sums that nothing was added to, see `TaskSums`.
 
     Raises:
@@ -223,14 +205,14 @@ def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skip
     return TaskSums(keys, schema.names, selection, skipped)
 
 
-def sums_batches(sums: TaskSums, skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def sums_batches(sums: TaskSums, skipped: SkippedRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """One Arrow batch with the sums of a task, then the accounting rows if ``schema`` asks for them."""
     for batch in (sums.batch(schema), skipped.batch(schema) if SKIPPED_REASON in schema.names else None):
         if batch is not None:
             yield batch
 
 
-def _add_range(part: FileRange, sums: TaskSums, skipped: Skipped, is_wanted: Callable[[], bool]) -> None:
+def _add_range(part: FileRange, sums: TaskSums, skipped: SkippedRows, is_wanted: Callable[[], bool]) -> None:
     """Add the records of a range to sums; places without a record are counted, a filler ends it."""
     buffer = _opened(part, skipped)
     if buffer is None:
@@ -245,7 +227,7 @@ def _add_range(part: FileRange, sums: TaskSums, skipped: Skipped, is_wanted: Cal
         position = reached
 
 
-def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: Skipped) -> Iterator[RecordColumns]:
+def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: SkippedRows) -> Iterator[RecordColumns]:
     for part in ranges:
         for records in _records(part, skipped):
             wanted = select_records(records, selection, skipped)
@@ -253,7 +235,7 @@ def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: Skipped)
                 yield wanted
 
 
-def select_records(records: RecordColumns, selection: Selection, skipped: Skipped) -> RecordColumns:
+def select_records(records: RecordColumns, selection: Selection, skipped: SkippedRows) -> RecordColumns:
     """The wanted ones of some records; of others what the range and the topics leave out is counted."""
     if selection.from_ms is not None or selection.to_ms is not None:
         inside = records.stored_between(selection.from_ms, selection.to_ms)
@@ -272,7 +254,7 @@ def select_records(records: RecordColumns, selection: Selection, skipped: Skippe
     return records
 
 
-def _records(part: FileRange, skipped: Skipped) -> Iterator[RecordColumns]:
+def _records(part: FileRange, skipped: SkippedRows) -> Iterator[RecordColumns]:
     buffer = _opened(part, skipped)
     if buffer is None:
         return
@@ -280,7 +262,7 @@ def _records(part: FileRange, skipped: Skipped) -> Iterator[RecordColumns]:
         yield RecordColumns(buffer, heads, part.store)
 
 
-def _opened(part: FileRange, skipped: Skipped) -> mmap.mmap | None:
+def _opened(part: FileRange, skipped: SkippedRows) -> mmap.mmap | None:
     """The file of a range; None where there is nothing to read, which is counted."""
     if part.damage is not None:
         skipped.add_damage(part, part.start, part.damage, part.byte_count)
@@ -292,7 +274,7 @@ def _opened(part: FileRange, skipped: Skipped) -> mmap.mmap | None:
         return None
 
 
-def _scans(buffer: mmap.mmap, part: FileRange, skipped: Skipped) -> Iterator[RecordHeads]:
+def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator[RecordHeads]:
     """Scan a range in pieces; places without a record are counted, a filler ends it."""
     position, reach = part.start, SCAN_BYTES
     while position < part.end and not is_filler(buffer, position):

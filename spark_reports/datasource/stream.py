@@ -16,17 +16,15 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.log_files import directories_of, first_offset
-from spark_reports.datasource.options import roots_of, selection_of, sums_by_of
+from spark_reports.datasource.options import check_columns, is_from_newest, roots_of, selection_of
 from spark_reports.datasource.plan import FileRange, ranges_from
-from spark_reports.datasource.source import StorePartition, check_columns, read_ranges
-
-BEGINNINGS = ("oldest", "newest")
+from spark_reports.datasource.source import StorePartition, read_ranges
+from spark_reports.pyspark_internals import arrow_schema
 
 
 class StoreStreamReader(DataSourceStreamReader):
@@ -41,12 +39,10 @@ class StoreStreamReader(DataSourceStreamReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        if sums_by_of(options) is not None:
+        if "sums_by" in options:
             raise UsageError("a stream gives records, not sums: leave option sums_by away, and group them in the query")
         check_columns(schema)
-        self._begin = options.get("begin", BEGINNINGS[0])
-        if self._begin not in BEGINNINGS:
-            raise UsageError(f"option begin is {' or '.join(BEGINNINGS)}, not “{self._begin}”")
+        self._from_newest = is_from_newest(options)
         self._schema = schema
         self._roots = roots_of(options)
         self._directories = directories_of(options.get("commit_log", ""), self._roots)
@@ -55,7 +51,7 @@ class StoreStreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
         """Where a new query begins, by store."""
         first = {root: first_offset(root, self._directories) for root in self._roots}
-        return first if self._begin == BEGINNINGS[0] else {root: self._end(root, start) for root, start in first.items()}
+        return {root: self._end(root, start) for root, start in first.items()} if self._from_newest else first
 
     def _end(self, root: str, start: int) -> int:
         return ranges_from(root, start, directories=self._directories).end
@@ -72,7 +68,7 @@ class StoreStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
         assert isinstance(partition, StorePartition)
-        yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
+        yield from read_ranges(partition.ranges, self._selection, arrow_schema(self._schema))
 
 
 def ranges_between(root: str, start: int, end: int, directories: Sequence[Path] = ()) -> list[FileRange]:

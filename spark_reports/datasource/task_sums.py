@@ -22,7 +22,7 @@ from spark_reports.datasource import kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN, RecordColumns, kinds, times_of
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.schema import HOST, MINUTE
-from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
 from spark_reports.datasource.texts import cut, text_array
 
 GROUPS_MAX = 1 << 14
@@ -67,7 +67,7 @@ class TaskSums:
         skipped: Counts the others.
     """
 
-    def __init__(self, keys: Sequence[str], wanted: Collection[str], selection: Selection, skipped: Skipped) -> None:
+    def __init__(self, keys: Sequence[str], wanted: Collection[str], selection: Selection, skipped: SkippedRows) -> None:
         assert not selection.comparisons
         self._keys = list(keys)
         self._measures = [name for name in _OF_SUMS if name in wanted]

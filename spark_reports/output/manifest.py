@@ -33,13 +33,13 @@ from datetime import UTC, datetime
 
 from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import ReportSpec
-from spark_reports.chinese import all_in_chinese
+from spark_reports.chinese_words import all_in_chinese
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.progress import StageTime
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import KeyFigure, ReportResult
 
 FORMAT = 1
 
@@ -162,7 +162,7 @@ def versions(java_version: str) -> dict[str, str]:
     return found
 
 
-def _headline(headline: Headline) -> dict[str, object]:
+def _headline(headline: KeyFigure) -> dict[str, object]:
     """JSON has no number for what is not known."""
     fields = asdict(headline)
     return fields | {"value": headline.value if math.isfinite(headline.value) else None}

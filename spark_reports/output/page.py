@@ -19,10 +19,10 @@ import plotly.offline
 import pyarrow.compute as pc
 from markupsafe import Markup
 
-from spark_reports.chinese import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
-from spark_reports.reports.result import Chart, ReportResult, Table
+from spark_reports.chinese_words import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
+from spark_reports.reports.result import ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text
-from spark_reports.vocabulary import Unit, is_free, word_columns, word_in_english
+from spark_reports.vocabulary import ValueUnit, is_free, word_columns, word_in_english
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
 ROWS_MAX = 500
@@ -63,7 +63,7 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
     )
 
 
-def _shown(table: Table, *, is_free: bool) -> dict[str, object]:
+def _shown(table: ReportTable, *, is_free: bool) -> dict[str, object]:
     """A table as the page has it: without the store where there is one only, whose name stands in the heading."""
     names_one_store = not is_free and "store" in table.units and pc.count_distinct(table.data["store"]).as_py() <= 1
     columns = [name for name in table.units if name != "store" or not names_one_store]
@@ -78,7 +78,7 @@ def charts_text(result: ReportResult) -> str:
     return json.dumps({"charts": [_drawn(chart) for chart in result.charts]}, ensure_ascii=False)
 
 
-def _drawn(chart: Chart, label: Callable[[str, bool], str] | None = None) -> dict[str, Any]:
+def _drawn(chart: ReportChart, label: Callable[[str, bool], str] | None = None) -> dict[str, Any]:
     """A chart as JSON has it; what is not known is null, which is drawn as nothing.
 
     Args:
@@ -94,7 +94,7 @@ def _drawn(chart: Chart, label: Callable[[str, bool], str] | None = None) -> dic
     return drawn
 
 
-def _written(chart: Chart, *, is_chinese: bool) -> dict[str, object]:
+def _written(chart: ReportChart, *, is_chinese: bool) -> dict[str, object]:
     """A chart as the page has it: beside bars stand their values, as in the tables."""
     drawn = _drawn(chart, label_in_chinese if is_chinese else None)
     if chart.kind == "bars":
@@ -104,12 +104,12 @@ def _written(chart: Chart, *, is_chinese: bool) -> dict[str, object]:
     return drawn
 
 
-def _value_in_chinese(value: object, unit: Unit) -> str:
+def _value_in_chinese(value: object, unit: ValueUnit) -> str:
     text = format_value(value, unit)
-    return figure_in_chinese(text) if unit is Unit.DURATION else text
+    return figure_in_chinese(text) if unit is ValueUnit.DURATION else text
 
 
-def format_value(value: object, unit: Unit) -> str:
+def format_value(value: object, unit: ValueUnit) -> str:
     """A value as people read it."""
     match value:
         case None:
@@ -121,25 +121,29 @@ def format_value(value: object, unit: Unit) -> str:
         case list():
             return json.dumps(dict(value) if value and isinstance(value[0], tuple) else value, ensure_ascii=False, default=str)
         case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00") if unit is Unit.TIME else str(value)
+            return (
+                value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
+                if unit is ValueUnit.TIME
+                else str(value)
+            )
         case int() | float():
             return _format_number(value, unit)
         case _:
             return str(value)
 
 
-def _format_number(value: float, unit: Unit) -> str:
+def _format_number(value: float, unit: ValueUnit) -> str:
     if not math.isfinite(value):
         return "—"
-    if unit is Unit.SHARE:
+    if unit is ValueUnit.SHARE:
         return f"{100 * value:.1f} %"
-    if unit is Unit.RATE:
+    if unit is ValueUnit.RATE:
         return f"{value:,.1f}"
-    if unit is Unit.RATIO:
+    if unit is ValueUnit.RATIO:
         return f"{value:,.3f}"
-    if unit is Unit.DURATION:
+    if unit is ValueUnit.DURATION:
         return duration_text(value)
-    if unit is Unit.BYTES:
+    if unit is ValueUnit.BYTES:
         return _format_bytes(value)
     return f"{value:,.0f}"
 

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from spark_reports.reports.result import Table
-from spark_reports.vocabulary import Unit
+from spark_reports.reports.result import ReportTable
+from spark_reports.vocabulary import ValueUnit
 
 WORKBOOK = "tables.xlsx"
 SHEET_ROWS_MAX = 1_048_576 - 2  # of the format, less the heading and the sentence about more rows
@@ -29,16 +29,16 @@ CELL_CHARACTERS_MAX = 32_767
 _INTEGER_EXACT_MAX = 2**53  # a sheet's numbers are floats
 
 _NUMBER_FORMATS = {
-    Unit.COUNT: "#,##0",
-    Unit.BYTES: "#,##0",
-    Unit.SHARE: "0.0%",
-    Unit.RATE: "#,##0.0",
-    Unit.RATIO: "0.000",
-    Unit.DURATION: "#,##0.###",
+    ValueUnit.COUNT: "#,##0",
+    ValueUnit.BYTES: "#,##0",
+    ValueUnit.SHARE: "0.0%",
+    ValueUnit.RATE: "#,##0.0",
+    ValueUnit.RATIO: "0.000",
+    ValueUnit.DURATION: "#,##0.###",
 }
 
 
-def write_table(table: Table, folder: Path, *, json_lines: bool = False) -> list[str]:
+def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -> list[str]:
     """Write one table in its forms; return the names of the files."""
     parquet, csv = f"{table.name}.parquet", f"{table.name}.csv"
     pa_parquet.write_table(table.data, folder / parquet, compression="zstd")
@@ -53,7 +53,7 @@ def write_table(table: Table, folder: Path, *, json_lines: bool = False) -> list
     return [parquet, csv, lines]
 
 
-def csv_text(table: Table, rows: int) -> str:
+def csv_text(table: ReportTable, rows: int) -> str:
     """The heading and the first ``rows`` rows of a table, as its CSV has them."""
     sink = pa.BufferOutputStream()
     pa_csv.write_csv(_flat(table.data.slice(0, rows)), sink)
@@ -61,7 +61,7 @@ def csv_text(table: Table, rows: int) -> str:
     return text
 
 
-def write_workbook(tables: Sequence[Table], folder: Path) -> str:
+def write_workbook(tables: Sequence[ReportTable], folder: Path) -> str:
     """Write all tables as one workbook; return its name."""
     import xlsxwriter  # noqa: PLC0415  only who asks for it waits for it
 
@@ -75,7 +75,7 @@ def write_workbook(tables: Sequence[Table], folder: Path) -> str:
             sheet.freeze_panes(1, 0)
             columns = list(table.units)
             for place, column in enumerate(columns):
-                sheet.set_column(place, place, 24 if table.units[column] in (Unit.TEXT, Unit.TIME) else 14,
+                sheet.set_column(place, place, 24 if table.units[column] in (ValueUnit.TEXT, ValueUnit.TIME) else 14,
                                  formats.get(table.units[column]))  # fmt: skip
                 sheet.write_string(0, place, table.titles[column], bold)
             _fill(sheet, _nested_as_text(table.data.select(columns).slice(0, SHEET_ROWS_MAX)))

@@ -16,10 +16,10 @@ from spark_reports.datasource.schema import MESSAGES
 from spark_reports.parquet.folder import (
     MANIFEST,
     PARTS,
-    Damage,
     LastRecord,
-    Part,
+    PreparedDamage,
     PreparedFolder,
+    PreparedPart,
     PreparedStore,
     clean,
     held,
@@ -157,7 +157,7 @@ def _check_same(known: PreparedStore, directories: Sequence[Path]) -> None:
 
 def _written(
     spark: SparkSession, folder: PreparedFolder, tasks: Sequence[tuple[FileRange, ...]]
-) -> list[tuple[Part | None, LastRecord | None, list[Damage], str]]:
+) -> list[tuple[PreparedPart | None, LastRecord | None, list[PreparedDamage], str]]:
     """What each task wrote, in the order of the tasks; and the store that it read."""
     if not tasks:
         return []
@@ -167,9 +167,9 @@ def _written(
     rows = sorted(reader.load().toArrow().to_pylist(), key=lambda row: int(row["task"]))
     return [
         (
-            Part(**json.loads(row["part"])) if row["part"] else None,
+            PreparedPart(**json.loads(row["part"])) if row["part"] else None,
             LastRecord(**json.loads(row["last"])) if row["last"] else None,
-            [Damage(**place) for place in json.loads(row["damage"])],
+            [PreparedDamage(**place) for place in json.loads(row["damage"])],
             tasks[row["task"]][0].store,
         )
         for row in rows
@@ -179,7 +179,7 @@ def _written(
 def _with(
     folder: PreparedFolder,
     found: dict[str, Continued],
-    written: Sequence[tuple[Part | None, LastRecord | None, list[Damage], str]],
+    written: Sequence[tuple[PreparedPart | None, LastRecord | None, list[PreparedDamage], str]],
 ) -> PreparedFolder:
     stores = {one.store: one for one in folder.stores}
     for store, new in found.items():

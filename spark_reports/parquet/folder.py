@@ -45,7 +45,7 @@ class LastRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class PreparedDamage:
     """A place of a log that could not be read."""
 
     offset: int
@@ -61,12 +61,12 @@ class PreparedStore:
     begin: int
     end: int
     last: LastRecord | None = None
-    damage: tuple[Damage, ...] = ()
+    damage: tuple[PreparedDamage, ...] = ()
     tail_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PreparedPart:
     """One file; times are store times in epoch milliseconds."""
 
     file: str
@@ -92,9 +92,9 @@ class PreparedFolder:
     path: Path
     columns: tuple[str, ...]
     stores: tuple[PreparedStore, ...] = ()
-    parts: tuple[Part, ...] = field(default=())
+    parts: tuple[PreparedPart, ...] = field(default=())
 
-    def file(self, part: Part) -> Path:
+    def file(self, part: PreparedPart) -> Path:
         """Path of a part."""
         return self.path / PARTS / part.file
 
@@ -178,11 +178,11 @@ def _read(path: Path, data: Mapping[str, Any]) -> PreparedFolder:
     stores = [
         PreparedStore(
             str(one["store"]), int(one["begin"]), int(one["end"]), LastRecord(**one["last"]) if one["last"] else None,
-            tuple(Damage(**place) for place in one["damage"]), int(one["tail_bytes"]),
+            tuple(PreparedDamage(**place) for place in one["damage"]), int(one["tail_bytes"]),
         )
         for one in data["stores"]
     ]  # fmt: skip
-    parts = tuple(Part(**one) for one in data["parts"])
+    parts = tuple(PreparedPart(**one) for one in data["parts"])
     for part in parts:
         if Path(part.file).name != part.file:
             raise ValueError(f"a part is called {part.file}")

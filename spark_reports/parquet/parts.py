@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import FileRange, ReadPlan
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
 from spark_reports.datasource.source import read_ranges
-from spark_reports.parquet.folder import Damage, LastRecord, Part
+from spark_reports.parquet.folder import LastRecord, PreparedDamage, PreparedPart
+from spark_reports.pyspark_internals import arrow_schema
 
 PARTS_FORMAT = "orbit-parquet-parts"
 LAST_COLUMNS = ("physical_offset", "store_bytes", "store_time", "body_crc")
@@ -80,26 +80,28 @@ class PartsWriter(DataSourceReader):
             "last": json.dumps(asdict(last)) if last else None,
             "damage": json.dumps([asdict(place) for place in damage]),
         }
-        yield pa.RecordBatch.from_pylist([row], schema=to_arrow_schema(self._schema))
+        yield pa.RecordBatch.from_pylist([row], schema=arrow_schema(self._schema))
 
 
 def write_part(
     ranges: Sequence[FileRange], names: Sequence[str], folder: Path
-) -> tuple[Part | None, LastRecord | None, list[Damage]]:
+) -> tuple[PreparedPart | None, LastRecord | None, list[PreparedDamage]]:
     """Write the records of some ranges of one store.
 
     Returns:
         The part and its last record, None without records; and what could not be read.
     """
-    whole = to_arrow_schema(columns(*names, *SKIPPED_COLUMNS), timezone="UTC")
+    whole = arrow_schema(columns(*names, *SKIPPED_COLUMNS))
     schema = pa.schema([field for field in whole if field.name not in SKIPPED_COLUMNS])
-    damage: list[Damage] = []
+    damage: list[PreparedDamage] = []
     summary = _Summary()
     file = folder / f"{ranges[0].base_offset + ranges[0].start:016d}-{uuid.uuid4().hex[:8]}.parquet"
     writer: pq.ParquetWriter | None = None
     for batch in read_ranges(ranges, Selection(), whole):
         if batch.column(SKIPPED_REASON).null_count < len(batch):
-            damage += [Damage(row["physical_offset"], row[SKIPPED_REASON], row["skipped_bytes"]) for row in batch.to_pylist()]
+            damage += [
+                PreparedDamage(row["physical_offset"], row[SKIPPED_REASON], row["skipped_bytes"]) for row in batch.to_pylist()
+            ]
             continue
         writer = writer or pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
         writer.write_batch(batch.select(names))
@@ -107,7 +109,7 @@ def write_part(
     if writer is None:
         return None, None, damage
     writer.close()
-    part = Part(
+    part = PreparedPart(
         file.name, ranges[0].store, file.stat().st_size, summary.rows, summary.store_bytes, summary.first_ms, summary.last_ms
     )
     return part, summary.last, damage

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.calendar import by_hour
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("hours",)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -28,19 +28,19 @@ FORECAST_DAYS = 30
 DAYS_MAX = 3_660
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Messages and bytes by hour."""
     source = read(reading, "store_bytes")
     return {ACCOUNTING: source.accounting, "hours": by_hour(source.messages, reading.parameters.text("zone"))}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Messages and bytes by day."""
     days = _every_day(ordered(_summed(found["hours"], "day"), "day"))
     return table("by_day", "By day", days, totals=("messages", "store_bytes"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Heat map, days, growth and forecast."""
     hours = found["hours"]
     grid = ordered(_summed(hours, "weekday", "hour"), "weekday", "hour")
@@ -53,12 +53,12 @@ def result(found: Found) -> ReportResult:
     heat = grid.set_column(0, "weekday", [[WEEKDAYS[index] for index in grid["weekday"].to_pylist()]])
     return found.result(
         headlines=(
-            Headline(found.messages, Unit.COUNT, "messages", f"on {number(busy.num_rows, 'day')}"),
-            Headline(
-                growth.mean, Unit.BYTES, "stored a day", "mean of the whole days" if growth.is_whole else "no day is whole"
+            KeyFigure(found.messages, ValueUnit.COUNT, "messages", f"on {number(busy.num_rows, 'day')}"),
+            KeyFigure(
+                growth.mean, ValueUnit.BYTES, "stored a day", "mean of the whole days" if growth.is_whole else "no day is whole"
             ),
-            Headline(growth.slope, Unit.BYTES, "more each day", "slope over the whole days"),
-            Headline(growth.mean * keep_days, Unit.BYTES, "kept by retention", f"{keep_days:g} days at the mean rate"),
+            KeyFigure(growth.slope, ValueUnit.BYTES, "more each day", "slope over the whole days"),
+            KeyFigure(growth.mean * keep_days, ValueUnit.BYTES, "kept by retention", f"{keep_days:g} days at the mean rate"),
         ),
         findings=_findings(found, grid, covered, days, growth),
         charts=(_heat(grid, covered), _days(days)),
@@ -125,7 +125,9 @@ def _growth(days: pa.Table) -> _Growth:
     return _Growth(mean, slope, len(stored), bool(whole))
 
 
-def _findings(found: Found, grid: pa.Table, covered: frozenset[tuple[int, int]], days: pa.Table, growth: _Growth) -> list[str]:
+def _findings(
+    found: QueryResults, grid: pa.Table, covered: frozenset[tuple[int, int]], days: pa.Table, growth: _Growth
+) -> list[str]:
     if not found.messages:
         return []
     rows = rows_of(grid)
@@ -157,10 +159,10 @@ def _findings(found: Found, grid: pa.Table, covered: frozenset[tuple[int, int]],
     return sentences
 
 
-def _heat(grid: pa.Table, covered: frozenset[tuple[int, int]]) -> Chart:
+def _heat(grid: pa.Table, covered: frozenset[tuple[int, int]]) -> ReportChart:
     cells = dict.fromkeys(covered, 0.0) | {(row["weekday"], row["hour"]): float(row["messages"]) for row in rows_of(grid)}
     series = tuple(
-        Series(name, list(range(24)), [cells.get((index, hour), np.nan) for hour in range(24)])
+        ReportSeries(name, list(range(24)), [cells.get((index, hour), np.nan) for hour in range(24)])
         for index, name in enumerate(WEEKDAYS)
     )
     note = (
@@ -168,14 +170,14 @@ def _heat(grid: pa.Table, covered: frozenset[tuple[int, int]]) -> Chart:
         if len(covered) == HOURS_OF_WEEK
         else f"The range has {len(covered)} of the 168 hours of a week; the others are empty."
     )
-    return Chart("week", "Messages by weekday and hour", "heat", Unit.COUNT, series, note)
+    return ReportChart("week", "Messages by weekday and hour", "heat", ValueUnit.COUNT, series, note)
 
 
-def _days(days: pa.Table) -> Chart:
+def _days(days: pa.Table) -> ReportChart:
     values = [float(value) for value in days["store_bytes"].to_pylist()]
-    return Chart(
-        "days", "Stored bytes by day", "stack", Unit.BYTES, (Series("stored", _noons(days), values),), "One bar is one day.",
-        words=True,
+    return ReportChart(
+        "days", "Stored bytes by day", "stack", ValueUnit.BYTES, (ReportSeries("stored", _noons(days), values),),
+        "One bar is one day.", words=True,
     )  # fmt: skip
 
 

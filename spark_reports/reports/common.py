@@ -24,11 +24,11 @@ from pyspark.sql import DataFrame
 
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading, TopicsOf
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
+from spark_reports.report_input import ReportInput, TopicsOf
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable, Skip
 from spark_reports.reports.wording import first_of, say
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
-from spark_reports.vocabulary import Unit, title_of, unit_of
+from spark_reports.vocabulary import ValueUnit, title_of, unit_of
 
 NOTHING = say("No message is stored in this range.")
 UNREAD = say("No message of this range could be read; what was left out, and why, is listed.")
@@ -52,17 +52,17 @@ class Read:
     accounting: DataFrame
 
 
-def read(reading: Reading, *columns: str, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> Read:
+def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> Read:
     """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
     rows = reading.records(names, topics_of=topics_of, from_ms=from_ms)
-    if reading.rows_here is None:
+    if reading.driver_messages is None:
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     return Read(messages_of(rows), accounting(rows))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryResults:
     """What the queries of a report gave.
 
     Args:
@@ -90,10 +90,10 @@ class Found:
     def result(
         self,
         *,
-        headlines: Sequence[Headline],
+        headlines: Sequence[KeyFigure],
         findings: Sequence[str],
-        tables: Sequence[Table],
-        charts: Sequence[Chart] = (),
+        tables: Sequence[ReportTable],
+        charts: Sequence[ReportChart] = (),
         notes: Sequence[str] = (),
         nothing: str = NOTHING,
     ) -> ReportResult:
@@ -142,7 +142,7 @@ def nothing_found(skipped: Sequence[Skip], nothing: str = NOTHING) -> str:
 # ---- tables and charts -------------------------------------------------------------------------------------------------
 
 
-def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), note: str = "") -> Table:
+def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), note: str = "") -> ReportTable:
     """A result table whose headings and units are those of the vocabulary.
 
     Args:
@@ -154,7 +154,9 @@ def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), 
     """
     names = data.column_names
     sums = {column: float(total(data, column)) for column in totals}
-    return Table(name, title, data, {one: unit_of(one) for one in names}, {one: title_of(one) for one in names}, sums, note)
+    return ReportTable(
+        name, title, data, {one: unit_of(one) for one in names}, {one: title_of(one) for one in names}, sums, note
+    )
 
 
 def ordered(data: pa.Table, *keys: str) -> pa.Table:
@@ -170,12 +172,18 @@ def with_share(data: pa.Table, column: str = "messages") -> pa.Table:
 
 
 def bars(
-    name: str, title: str, labels: Sequence[object], values: Sequence[float], unit: Unit = Unit.COUNT, *, words: bool = False
-) -> Chart:
-    """Horizontal bars, the first few; ``words``: see `Chart`."""
+    name: str,
+    title: str,
+    labels: Sequence[object],
+    values: Sequence[float],
+    unit: ValueUnit = ValueUnit.COUNT,
+    *,
+    words: bool = False,
+) -> ReportChart:
+    """Horizontal bars, the first few; ``words``: see `ReportChart`."""
     note = first_of(min(len(labels), CHART_BARS_MAX), len(labels))
-    series = Series(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
-    return Chart(name, title, "bars", unit, (series,), note, words)
+    series = ReportSeries(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
+    return ReportChart(name, title, "bars", unit, (series,), note, words)
 
 
 def lines(
@@ -185,11 +193,11 @@ def lines(
     *,
     by: str,
     value: str,
-    unit: Unit,
+    unit: ValueUnit,
     width_ms: int,
     note: str = "",
     words: bool = False,
-) -> Chart:
+) -> ReportChart:
     """Lines over time, one for each name in a column.
 
     Args:
@@ -201,7 +209,7 @@ def lines(
         unit: Of the values.
         width_ms: Time from one point to the next; where there is none for longer, nothing is known, and the line has a gap.
         note: Sentence under the chart.
-        words: See `Chart`.
+        words: See `ReportChart`.
     """
     found: dict[str, tuple[list[object], list[float]]] = {}
     ends: dict[str, int] = {}
@@ -213,8 +221,8 @@ def lines(
         ends[str(row[by])] = row["bucket_ms"] + -(-row.get("step_ms", 1) // width_ms) * width_ms
         at.append(row["bucket_ms"])
         values.append(float(row[value]) if row[value] is not None else math.nan)
-    series = tuple(Series(one, at, values) for one, (at, values) in sorted(found.items()))
-    return Chart(name, title, "lines", unit, series, note, words)
+    series = tuple(ReportSeries(one, at, values) for one, (at, values) in sorted(found.items()))
+    return ReportChart(name, title, "lines", unit, series, note, words)
 
 
 def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:

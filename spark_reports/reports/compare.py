@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame
 
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, per, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("changes",)
 DAY_MS = 86_400_000
@@ -29,7 +29,7 @@ def check(parameters: ReportParameters) -> None:
         raise UsageError("compare needs a period: say where it begins with --from (and where it ends with --to; else now).")
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Sums by topic and tag in both periods."""
     from_ms, to_ms, earlier_ms = _period(reading.parameters)
     source = read(reading, *COMPARE_COLUMNS, from_ms=from_ms - earlier_ms)
@@ -37,7 +37,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "changes": changes}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Changes, the largest first."""
     size = pc.abs(found["changes"]["messages_change"])
     changes = ordered(found["changes"].append_column("order", size), "-order", "topic", "tag").drop_columns("order")
@@ -45,7 +45,7 @@ def first(found: Found) -> Table:
     return table("changes", "By topic and tag", changes, totals=sums)
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Changes and what they come to."""
     from_ms, to_ms, earlier_ms = _period(found.parameters)
     by_topic_tag = first(found)
@@ -53,9 +53,9 @@ def result(found: Found) -> ReportResult:
     now, then = total(changes, "messages"), total(changes, "messages_before")
     return found.result(
         headlines=(
-            Headline(now, Unit.COUNT, "messages in the period", f"from {time_text(from_ms)}"),
-            Headline(then, Unit.COUNT, "messages before", f"from {time_text(from_ms - earlier_ms)}"),
-            Headline(per(now - then, then), Unit.SHARE, "change"),
+            KeyFigure(now, ValueUnit.COUNT, "messages in the period", f"from {time_text(from_ms)}"),
+            KeyFigure(then, ValueUnit.COUNT, "messages before", f"from {time_text(from_ms - earlier_ms)}"),
+            KeyFigure(per(now - then, then), ValueUnit.SHARE, "change"),
         ),
         findings=_findings(changes, now, then),
         charts=(

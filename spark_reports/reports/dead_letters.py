@@ -8,18 +8,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, part
 from spark_reports.transforms.dead_letters import AGES, DEAD_COLUMNS, causes, dead_by, dead_letters
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("origins",)
 CAUSES_MAX = 500
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Dead letters by age, by origin, and by property value."""
     source = read(reading, *DEAD_COLUMNS, topics_of="meant")
     dead = dead_letters(source.messages, reading.parameters.now_ms).persist()
@@ -31,13 +31,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Dead letters by origin."""
     origins = ordered(found["origins"], "-dead", "group", "topic", "tag")
     return table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Ages, origins, common values."""
     ages = ordered(found["ages"], "group", "age")
     by_origin = first(found)
@@ -50,10 +50,12 @@ def result(found: Found) -> ReportResult:
     oldest = min((row["first_time"] for row in rows_of(origins)), default=None)
     return found.result(
         headlines=(
-            Headline(dead, Unit.COUNT, "dead letters", f"of {found.messages:,} records read"),
-            Headline(total(origins, "store_bytes"), Unit.BYTES, "stored", f"the oldest of {clock(oldest)}" if oldest else ""),
-            Headline(by_age[0] + by_age[1], Unit.COUNT, "younger than a day"),
-            Headline(by_age[-1], Unit.COUNT, "older than 30 days"),
+            KeyFigure(dead, ValueUnit.COUNT, "dead letters", f"of {found.messages:,} records read"),
+            KeyFigure(
+                total(origins, "store_bytes"), ValueUnit.BYTES, "stored", f"the oldest of {clock(oldest)}" if oldest else ""
+            ),
+            KeyFigure(by_age[0] + by_age[1], ValueUnit.COUNT, "younger than a day"),
+            KeyFigure(by_age[-1], ValueUnit.COUNT, "older than 30 days"),
         ),
         findings=_findings(dead, origins, found["causes"]),
         charts=(bars("ages", "Dead letters by age", list(AGES), by_age, words=True),),

@@ -10,18 +10,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.parameters import durations_ms
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part, verb
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("levels",)
 _SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Waits by level, and by level and topic."""
     parameters = reading.parameters
     source = read(reading, *DELAY_COLUMNS, topics_of="meant")
@@ -34,12 +34,12 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Lateness by level."""
     return table("by_level", "By level", _named(found["levels"], found.parameters.text("levels").split()), totals=_SUMS)
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Lateness by level and topic."""
     of_levels = first(found)
     levels = of_levels.data
@@ -48,12 +48,12 @@ def result(found: Found) -> ReportResult:
     late_ms = found.parameters.number("late-ms")
     return found.result(
         headlines=(
-            Headline(sums["messages"], Unit.COUNT, "waits", f"of {found.messages:,} records read"),
-            Headline(sums["delivered"], Unit.COUNT, "delivered", f"{sums['early']:,} before their time"),
-            Headline(sums["late"], Unit.COUNT, "late", f"by {duration_text(late_ms)} or more"),
-            Headline(
+            KeyFigure(sums["messages"], ValueUnit.COUNT, "waits", f"of {found.messages:,} records read"),
+            KeyFigure(sums["delivered"], ValueUnit.COUNT, "delivered", f"{sums['early']:,} before their time"),
+            KeyFigure(sums["late"], ValueUnit.COUNT, "late", f"by {duration_text(late_ms)} or more"),
+            KeyFigure(
                 sums["waiting"],
-                Unit.COUNT,
+                ValueUnit.COUNT,
                 "not delivered yet",
                 f"{verb(sums['cancelled'], 'more was', 'more were')} cancelled",
             ),
@@ -65,7 +65,7 @@ def result(found: Found) -> ReportResult:
                 "99 % of lateness by level",
                 levels["level"].to_pylist(),
                 _known(levels["p99_ms"]),
-                Unit.DURATION,
+                ValueUnit.DURATION,
                 words=True,
             ),
         ),

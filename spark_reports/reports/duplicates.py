@@ -7,18 +7,18 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, first_of, number
 from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, by_sameness, cases, sums
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("same_unique_key",)
 SAMENESS = (UNIQUE_KEY, BUSINESS_KEY, BODY)
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Sums by sameness and topic, first those of unique keys, and the first cases."""
     source = read(reading, *DUPLICATE_COLUMNS, topics_of="meant")
     by_kind = by_sameness(source.messages, reading.parameters.number("within-s") * 1000)
@@ -28,18 +28,18 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, FIRST[0]: sums(by_kind[UNIQUE_KEY]), "sums": sums(found), "cases": first}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Sums of unique keys by topic, which are there before keys and bodies are compared."""
     return _by_topic(found[FIRST[0]], "Same unique key, by topic")
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Sums and cases."""
     by_topic = _by_topic(found["sums"], "By sameness and topic")
     totals = by_topic.data
     repeats = {name: sum(row["repeats"] for row in rows_of(totals) if row["sameness"] == name) for name in SAMENESS}
     return found.result(
-        headlines=[Headline(repeats[name], Unit.COUNT, f"repeats by {name}", _cases(totals, name)) for name in SAMENESS],
+        headlines=[KeyFigure(repeats[name], ValueUnit.COUNT, f"repeats by {name}", _cases(totals, name)) for name in SAMENESS],
         findings=_findings(totals, repeats),
         charts=(
             bars(
@@ -70,7 +70,7 @@ def result(found: Found) -> ReportResult:
     )
 
 
-def _by_topic(rows: pa.Table, title: str) -> Table:
+def _by_topic(rows: pa.Table, title: str) -> ReportTable:
     return table("by_topic", title, ordered(rows, "-repeats", "sameness", "topic"), totals=("groups", "repeats"))
 
 

@@ -11,14 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, MINUTE_MS, Found, bars, lines, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Chart, Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, MINUTE_MS, QueryResults, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, clock, duration_text, number, say
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
 from spark_reports.transforms.lag import over_time
 from spark_reports.transforms.ownership import changes
-from spark_reports.vocabulary import Unit, title_of
+from spark_reports.vocabulary import ValueUnit, title_of
 
 FIRST = ("topics",)
 WINDOW_MS_MAX = 24 * 3_600_000
@@ -46,7 +46,7 @@ def _end_ms(parameters: ReportParameters) -> int:
     return parameters.now_ms if parameters.to_ms is None else parameters.to_ms
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """The window and the time before it."""
     check(reading.parameters)
     from_ms = reading.parameters.from_ms
@@ -62,7 +62,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made | (_sampled(reading, begin_ms, from_ms) if reading.has_history else {})
 
 
-def _sampled(reading: Reading, begin_ms: int, from_ms: int) -> dict[str, DataFrame]:
+def _sampled(reading: ReportInput, begin_ms: int, from_ms: int) -> dict[str, DataFrame]:
     earlier = replace(reading, parameters=replace(reading.parameters, from_ms=begin_ms))
     lag = earlier.samples("lag", step_ms=MINUTE_MS)
     now = F.unix_millis("time") >= from_ms
@@ -87,14 +87,14 @@ def _sampled(reading: Reading, begin_ms: int, from_ms: int) -> dict[str, DataFra
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """The window by topic, beside the time before it."""
     return table(
         "by_topic", "By topic", _with_change(found["topics"], found), totals=("messages", "messages_before", "store_bytes")
     )
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The page: what was different, and what happened."""
     parameters = found.parameters
     from_ms = parameters.from_ms
@@ -117,10 +117,10 @@ def result(found: Found) -> ReportResult:
     messages = total(window, "messages")
     return found.result(
         headlines=(
-            Headline(messages, Unit.COUNT, "messages in the window", f"{total(topics, 'messages_before'):,} before it"),
-            *(Headline(total(window, name), Unit.COUNT, label)
+            KeyFigure(messages, ValueUnit.COUNT, "messages in the window", f"{total(topics, 'messages_before'):,} before it"),
+            *(KeyFigure(total(window, name), ValueUnit.COUNT, label)
               for name, label in zip(_FAILURES, ("retries", "dead letters", "transactions given up"), strict=True)),
-            *([Headline(found["events"].num_rows + acted.num_rows, Unit.COUNT, "events and actions")] if sampled else []),
+            *([KeyFigure(found["events"].num_rows + acted.num_rows, ValueUnit.COUNT, "events and actions")] if sampled else []),
         ),
         findings=_findings(found, topics, window),
         charts=charts,
@@ -136,7 +136,7 @@ def result(found: Found) -> ReportResult:
     )  # fmt: skip
 
 
-def _with_change(topics: pa.Table, found: Found) -> pa.Table:
+def _with_change(topics: pa.Table, found: QueryResults) -> pa.Table:
     """Change against the time before, both by minute: the two are not equally long."""
     parameters = found.parameters
     assert parameters.from_ms is not None
@@ -163,7 +163,7 @@ def _every_minute(minutes: pa.Table, parameters: ReportParameters) -> pa.Table:
     return pa.Table.from_pylist([known.get(at, nothing) | {"bucket_ms": at} for at in every], schema)
 
 
-def _charts(minutes: pa.Table, topics: pa.Table) -> list[Chart]:
+def _charts(minutes: pa.Table, topics: pa.Table) -> list[ReportChart]:
     named = minutes
     for name in ("messages", "p99_ms"):
         named = named.append_column(f"{name}_of", pa.repeat(pa.scalar(title_of(name)), minutes.num_rows))
@@ -175,22 +175,22 @@ def _charts(minutes: pa.Table, topics: pa.Table) -> list[Chart]:
         for name in troubled
     ]  # fmt: skip
     made = [
-        lines("messages", "Messages by minute", named, by="messages_of", value="messages", unit=Unit.COUNT,
+        lines("messages", "Messages by minute", named, by="messages_of", value="messages", unit=ValueUnit.COUNT,
               width_ms=MINUTE_MS, words=True),
-        lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=Unit.DURATION,
+        lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=ValueUnit.DURATION,
               width_ms=MINUTE_MS, words=True),
         bars("topics", "Messages of the window by topic", topics["topic"].to_pylist(), topics["messages"].to_pylist()),
     ]  # fmt: skip
     if failures:
         together = pa.concat_tables(failures)
         made.append(
-            lines("failures", "Failures by minute", together, by="kind", value="failures", unit=Unit.COUNT,
+            lines("failures", "Failures by minute", together, by="kind", value="failures", unit=ValueUnit.COUNT,
                   width_ms=MINUTE_MS, words=True)
         )  # fmt: skip
     return made
 
 
-def _sampled_tables(found: Found) -> list[Table]:
+def _sampled_tables(found: QueryResults) -> list[ReportTable]:
     return [
         table("lag", "Lag by group", ordered(found["lag"], "-lag_max", "group")),
         table("changes", "Changes of owner", found["changes"]),
@@ -198,21 +198,21 @@ def _sampled_tables(found: Found) -> list[Table]:
     ]
 
 
-def _sampled_charts(found: Found) -> list[Chart]:
+def _sampled_charts(found: QueryResults) -> list[ReportChart]:
     overdue = ordered(found["overdue"], "bucket_ms")
     made = [
         lines("lag", "Largest lag by minute", ordered(found["lag_lines"], "bucket_ms"), by="group", value="lag_max",
-              unit=Unit.COUNT, width_ms=MINUTE_MS),
+              unit=ValueUnit.COUNT, width_ms=MINUTE_MS),
     ]  # fmt: skip
     if overdue.num_rows:
         made.append(
-            lines("overdue", "Overdue by level", overdue, by="level", value="max_ms", unit=Unit.DURATION, width_ms=MINUTE_MS,
-                  words=True)
+            lines("overdue", "Overdue by level", overdue, by="level", value="max_ms", unit=ValueUnit.DURATION,
+                  width_ms=MINUTE_MS, words=True)
         )  # fmt: skip
     return made
 
 
-def _findings(found: Found, topics: pa.Table, window: pa.Table) -> list[str]:
+def _findings(found: QueryResults, topics: pa.Table, window: pa.Table) -> list[str]:
     messages = total(window, "messages")
     made: list[str] = [
         say("{messages} in the window: {retries}, {dead} and {given_up} given up among them.",
@@ -244,7 +244,7 @@ def _findings(found: Found, topics: pa.Table, window: pa.Table) -> list[str]:
     return made + (_sampled_findings(found) if "lag" in found.tables else [])
 
 
-def _sampled_findings(found: Found) -> list[str]:
+def _sampled_findings(found: QueryResults) -> list[str]:
     known = [row for row in rows_of(found["lag"]) if row["lag_max"] is not None]
     made: list[str] = []
     if known:

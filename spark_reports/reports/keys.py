@@ -8,18 +8,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import first_of, number, part
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("keys",)
 _SORTS = (("keys", "business key"), ("ordering_key", "ordering key"))
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """The first keys of each sort, and the evenness of each topic."""
     source = read(reading, *KEY_COLUMNS, topics_of="meant")
     top = reading.parameters.number("top")
@@ -31,22 +31,24 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """The first business keys; how many more there are is not known yet."""
     column, noun = _SORTS[0]
     return _ranking(column, noun, _ranked(found, column))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Rankings and evenness."""
     ranking = {column: _ranked(found, column) for column, _ in _SORTS}
     even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
     return found.result(
         headlines=(
-            Headline(total(even["keys"], "distinct_values"), Unit.COUNT, "business keys"),
-            Headline(total(even["ordering_key"], "distinct_values"), Unit.COUNT, "ordering keys"),
-            Headline(hot[0]["share"] if hot else math.nan, Unit.SHARE, "share of the hottest", hot[0]["key"] if hot else ""),
+            KeyFigure(total(even["keys"], "distinct_values"), ValueUnit.COUNT, "business keys"),
+            KeyFigure(total(even["ordering_key"], "distinct_values"), ValueUnit.COUNT, "ordering keys"),
+            KeyFigure(
+                hot[0]["share"] if hot else math.nan, ValueUnit.SHARE, "share of the hottest", hot[0]["key"] if hot else ""
+            ),
         ),
         findings=[sentence for column, noun in _SORTS for sentence in _findings(noun, ranking[column], even[column])],
         charts=tuple(
@@ -85,15 +87,15 @@ def _findings(noun: str, ranking: pa.Table, even: pa.Table) -> list[str]:
     return sentences
 
 
-def _ranked(found: Found, column: str) -> pa.Table:
+def _ranked(found: QueryResults, column: str) -> pa.Table:
     return ordered(found[column], "-messages", "topic", "key")
 
 
-def _ranking(column: str, noun: str, ranked: pa.Table, note: str = "") -> Table:
+def _ranking(column: str, noun: str, ranked: pa.Table, note: str = "") -> ReportTable:
     return table(f"{column}_first", f"First {noun}s", ranked, note=note)
 
 
-def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table) -> list[Table]:
+def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table) -> list[ReportTable]:
     names = ["largest" if name == "messages_max" else name for name in even.column_names]
     note = first_of(ranking.num_rows, total(even, "distinct_values"))
     return [

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
+from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import (
     ACCOUNTING,
     MINUTE_MS,
     NO_SAMPLE,
-    Found,
+    QueryResults,
     bars,
     bucket_ms,
     lines,
@@ -21,17 +21,17 @@ from spark_reports.reports.common import (
     total,
 )
 from spark_reports.reports.gaps import gap_findings, gap_rows
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
+from spark_reports.transforms.accounting import sample_accounting
 from spark_reports.transforms.lag import by_group, by_hour, episodes, judged, over_time
-from spark_reports.transforms.samples import sample_accounting
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("groups",)
 CHART_GROUPS_MAX = 5
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Sums by group, by hour, episodes, and the lines of the largest."""
     parameters = reading.parameters
     samples = reading.samples("lag", step_ms=MINUTE_MS)
@@ -50,13 +50,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Service levels, the lowest first."""
     groups = ordered(found["groups"], "within_share", "-lag_max", "group", "store")
     return table("by_group", "By group", groups, totals=("samples", "sampled_ms", "late_ms"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Service levels, the worst hours, the episodes."""
     of_groups = first(found)
     groups = of_groups.data
@@ -68,17 +68,17 @@ def result(found: Found) -> ReportResult:
     sampled, late_ms = total(groups, "sampled_ms"), total(groups, "late_ms")
     return found.result(
         headlines=(
-            Headline(groups.num_rows, Unit.COUNT, "groups", f"{missed.num_rows} below {target} %"),
-            Headline(1 - late_ms / sampled if sampled else float("nan"), Unit.SHARE, "of the sampled time within bounds"),
-            Headline(late.num_rows, Unit.COUNT, "times late", _longest(late)),
-            Headline(gaps.num_rows, Unit.COUNT, "gaps", "times without samples"),
+            KeyFigure(groups.num_rows, ValueUnit.COUNT, "groups", f"{missed.num_rows} below {target} %"),
+            KeyFigure(1 - late_ms / sampled if sampled else float("nan"), ValueUnit.SHARE, "of the sampled time within bounds"),
+            KeyFigure(late.num_rows, ValueUnit.COUNT, "times late", _longest(late)),
+            KeyFigure(gaps.num_rows, ValueUnit.COUNT, "gaps", "times without samples"),
         ),
         findings=[*_findings(groups, missed, hours, late, target), *gap_findings(gaps)],
         charts=(
             lines("lag", "Largest lag over time", ordered(found["lines"], "bucket_ms"), by="group", value="lag_max",
-                  unit=Unit.COUNT, width_ms=bucket_ms(found.parameters),
+                  unit=ValueUnit.COUNT, width_ms=bucket_ms(found.parameters),
                   note=f"The {CHART_GROUPS_MAX} groups with the largest lag."),
-            bars("late", "Time late by group", groups["group"].to_pylist(), groups["late_ms"].to_pylist(), Unit.DURATION),
+            bars("late", "Time late by group", groups["group"].to_pylist(), groups["late_ms"].to_pylist(), ValueUnit.DURATION),
         ),
         tables=(
             of_groups,

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, lines, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Chart, Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, UNBORN, latency_by, with_latency
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("hosts",)
 HOUR_MS = 3_600_000
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Latencies by host, over all, and by hour."""
     source = read(reading, *LATENCY_COLUMNS, topics_of="meant")
     latencies = with_latency(source.messages)
@@ -33,12 +33,12 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Percentiles by host, of clocks that are not ahead."""
     return table("by_host", "By host", _with_skew(ordered(found["hosts"], "-p99_ms", "host"), PLAUSIBLE), totals=("messages",))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Percentiles by host; hosts whose clock is ahead."""
     hosts = ordered(found["hosts"], "-p99_ms", "host")
     by_host = first(found)
@@ -47,14 +47,14 @@ def result(found: Found) -> ReportResult:
     sent, skewed = total(hosts, "messages"), total(ahead, "messages")
     return found.result(
         headlines=(
-            Headline(sent, Unit.COUNT, "messages as sent", f"of {found.messages:,} records read"),
-            *((Headline(overall[key], Unit.DURATION, title) for key, title in _PERCENTILES) if overall else ()),
-            Headline(skewed, Unit.COUNT, "from clocks ahead", f"of {number(ahead.num_rows, 'host')}"),
+            KeyFigure(sent, ValueUnit.COUNT, "messages as sent", f"of {found.messages:,} records read"),
+            *((KeyFigure(overall[key], ValueUnit.DURATION, title) for key, title in _PERCENTILES) if overall else ()),
+            KeyFigure(skewed, ValueUnit.COUNT, "from clocks ahead", f"of {number(ahead.num_rows, 'host')}"),
         ),
         findings=_findings(hosts, sent, overall["p99_ms"] if overall else None),
         charts=(
             _over_time(found["hours"]),
-            bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), Unit.DURATION),
+            bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), ValueUnit.DURATION),
         ),
         tables=(
             by_host,
@@ -102,7 +102,7 @@ def _findings(hosts: pa.Table, sent: int, p99: float | None) -> list[str]:
     return sentences
 
 
-def _over_time(hours: pa.Table) -> Chart:
+def _over_time(hours: pa.Table) -> ReportChart:
     rows = ordered(hours.filter(pc.equal(hours["skew"], PLAUSIBLE)), "hour_time")
     at = pc.divide(rows["hour_time"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()), 1000)
     both = pa.concat_tables(
@@ -110,6 +110,6 @@ def _over_time(hours: pa.Table) -> Chart:
         for key, title in _PERCENTILES
     )
     return lines(
-        "hours", "Latency over time", both, by="what", value="ms", unit=Unit.DURATION, width_ms=HOUR_MS,
+        "hours", "Latency over time", both, by="what", value="ms", unit=ValueUnit.DURATION, width_ms=HOUR_MS,
         note="One point is one hour.", words=True,
     )  # fmt: skip

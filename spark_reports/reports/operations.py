@@ -7,19 +7,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, number, part, say
-from spark_reports.transforms.samples import sample_accounting
-from spark_reports.vocabulary import Unit
+from spark_reports.transforms.accounting import sample_accounting
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("actions",)
 FAILED = ".failed"
 NOTHING_RECORDED = say("No action and no event was recorded in this range.")
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Actions and events, as they were recorded."""
     acted = reading.samples("actions")
     happened = reading.samples("events") if reading.has_history else acted.limit(0).select(
@@ -32,12 +32,12 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Actions by kind."""
     return table("by_action", "By action", _by_action(ordered(found["actions"], "time", "store")), totals=("times", "failed"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """By kind of action and of event; and all of them in time."""
     acted = ordered(found["actions"], "time", "store")
     happened = ordered(found["events"], "time", "store")
@@ -46,8 +46,8 @@ def result(found: Found) -> ReportResult:
     by_kind = _counted(happened, "kind")
     return found.result(
         headlines=(
-            Headline(total(by_action, "times"), Unit.COUNT, "recorded actions", f"{total(by_action, 'failed'):,} failed"),
-            Headline(happened.num_rows, Unit.COUNT, "events of the broker"),
+            KeyFigure(total(by_action, "times"), ValueUnit.COUNT, "recorded actions", f"{total(by_action, 'failed'):,} failed"),
+            KeyFigure(happened.num_rows, ValueUnit.COUNT, "events of the broker"),
         ),
         findings=_findings(by_action, acted, by_kind),
         charts=(

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, Found, bars, ordered, rows_of, table, total
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, bars, ordered, rows_of, table, total
 from spark_reports.reports.gaps import gap_findings, gap_rows
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, first_of, number, say
+from spark_reports.transforms.accounting import sample_accounting
 from spark_reports.transforms.ownership import by_queue, changes, rebalances
-from spark_reports.transforms.samples import sample_accounting
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("queues",)
 CHANGES_MAX = 10_000
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Queues, changes and rebalances."""
     stretches = reading.samples("ownership")
     if reading.parameters.text("group"):
@@ -34,13 +34,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Changes by queue."""
     queues = ordered(found["queues"], "-changes", "-unowned_ms", "group", "topic", "queue_id", "store")
     return table("by_queue", "By queue", queues, totals=("changes", "sampled_ms", "unowned_ms"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Changes by queue and in time."""
     of_queues = first(found)
     queues = of_queues.data
@@ -49,9 +49,11 @@ def result(found: Found) -> ReportResult:
     gaps = gap_rows(found["runs"])
     return found.result(
         headlines=(
-            Headline(total(queues, "changes"), Unit.COUNT, "changes of owner", f"in {number(moves.num_rows, 'rebalance')}"),
-            Headline(queues.num_rows, Unit.COUNT, "queues with an owner"),
-            Headline(total(queues, "unowned_ms"), Unit.DURATION, "without owner", "all queues together"),
+            KeyFigure(
+                total(queues, "changes"), ValueUnit.COUNT, "changes of owner", f"in {number(moves.num_rows, 'rebalance')}"
+            ),
+            KeyFigure(queues.num_rows, ValueUnit.COUNT, "queues with an owner"),
+            KeyFigure(total(queues, "unowned_ms"), ValueUnit.DURATION, "without owner", "all queues together"),
         ),
         findings=[*_findings(queues, groups, moves), *gap_findings(gaps)],
         charts=(bars("groups", "Changes of owner by group", groups["group"].to_pylist(), groups["changes"].to_pylist()),),

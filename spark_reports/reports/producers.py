@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, bucket_ms, ordered, read, rows_of, table, with_share
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, bucket_ms, ordered, read, rows_of, table, with_share
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("hosts",)
 NEW_WITHIN = timedelta(days=1)
@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 CHART_HOSTS_MAX = 5
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Rows by host, by host and topic, by host and day, and the busiest hosts over time."""
     source = read(reading, *PRODUCER_COLUMNS, topics_of="meant")
     return {
@@ -35,13 +35,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Hosts, the busiest first."""
     hosts = ordered(with_share(found["hosts"]), "-messages", "host")
     return table("by_host", "By host", hosts, totals=("messages", "store_bytes"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The inventory."""
     of_hosts = first(found)
     hosts = of_hosts.data
@@ -50,9 +50,9 @@ def result(found: Found) -> ReportResult:
     gone = [row for row in rows_of(hosts) if newest - row["last_time"] >= NEW_WITHIN]
     return found.result(
         headlines=(
-            Headline(hosts.num_rows, Unit.COUNT, "producer hosts"),
-            Headline(len(new), Unit.COUNT, "new in the last day", ", ".join(row["host"] for row in new[:3])),
-            Headline(len(gone), Unit.COUNT, "silent in the last day", ", ".join(row["host"] for row in gone[:3])),
+            KeyFigure(hosts.num_rows, ValueUnit.COUNT, "producer hosts"),
+            KeyFigure(len(new), ValueUnit.COUNT, "new in the last day", ", ".join(row["host"] for row in new[:3])),
+            KeyFigure(len(gone), ValueUnit.COUNT, "silent in the last day", ", ".join(row["host"] for row in gone[:3])),
         ),
         findings=_findings(hosts, new, gone),
         charts=(
@@ -90,14 +90,14 @@ def _timed(times: pa.Table) -> pa.Table:
     return pa.table({"host": rows["host"], "time": at, "messages": rows["messages"]})
 
 
-def _over_time(times: pa.Table, width_ms: int) -> Chart:
+def _over_time(times: pa.Table, width_ms: int) -> ReportChart:
     """The busiest hosts over time."""
     by_host: dict[str, dict[object, float]] = {}
     for row in rows_of(ordered(times, "host", "bucket_ms")):
         by_host.setdefault(str(row["host"]), {})[row["bucket_ms"]] = float(row["messages"])
-    series = tuple(Series(host, list(found), list(found.values())) for host, found in by_host.items())
+    series = tuple(ReportSeries(host, list(found), list(found.values())) for host, found in by_host.items())
     note = say("The {hosts} hosts that sent most; one bar is {width}.", hosts=CHART_HOSTS_MAX, width=duration_text(width_ms))
-    return Chart("times", "Messages over time by host", "stack", Unit.COUNT, series, note)
+    return ReportChart("times", "Messages over time by host", "stack", ValueUnit.COUNT, series, note)
 
 
 def _findings(hosts: pa.Table, new: list[dict[str, object]], gone: list[dict[str, object]]) -> list[str]:

@@ -5,31 +5,31 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number
 from spark_reports.transforms.delay import SCHEDULE_TOPIC
 from spark_reports.transforms.queues import QUEUE_COLUMNS, queue_rows, topic_rows
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("queues",)
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Rows by queue and by topic."""
     source = read(reading, *QUEUE_COLUMNS)
     queues = queue_rows(source.messages).persist()
     return {ACCOUNTING: source.accounting, "queues": queues, "topics": topic_rows(queues.where(f"topic != '{SCHEDULE_TOPIC}'"))}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Rows by queue."""
     queues = ordered(found["queues"], "store", "topic", "queue_id")
     return table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Balance and gaps."""
     of_queues = first(found)
     queues = of_queues.data
@@ -37,14 +37,18 @@ def result(found: Found) -> ReportResult:
     missing, silent = total(topics, "offsets_missing"), total(topics, "silent")
     return found.result(
         headlines=(
-            Headline(queues.num_rows, Unit.COUNT, "queues", f"of {number(topics.num_rows, 'topic')}"),
-            Headline(silent, Unit.COUNT, "silent queues", "ids below the highest seen"),
-            Headline(missing, Unit.COUNT, "offsets missing"),
+            KeyFigure(queues.num_rows, ValueUnit.COUNT, "queues", f"of {number(topics.num_rows, 'topic')}"),
+            KeyFigure(silent, ValueUnit.COUNT, "silent queues", "ids below the highest seen"),
+            KeyFigure(missing, ValueUnit.COUNT, "offsets missing"),
         ),
         findings=_findings(topics, queues),
         charts=(
             bars(
-                "skewness", "Fullest queue by the mean", topics["topic"].to_pylist(), topics["skewness"].to_pylist(), Unit.RATIO
+                "skewness",
+                "Fullest queue by the mean",
+                topics["topic"].to_pylist(),
+                topics["skewness"].to_pylist(),
+                ValueUnit.RATIO,
             ),
         ),
         tables=(

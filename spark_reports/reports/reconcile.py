@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame
 
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, part, verb
 from spark_reports.transforms.reconcile import MISSING, ONCE, RECONCILE_COLUMNS, SEVERAL, STATES, reconciled
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("keys",)
 DELIMITERS = ",;\t|"
@@ -74,7 +74,7 @@ def _dialect(path: Path) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions]:
     return read, pa_csv.ParseOptions(newlines_in_values=True, delimiter=delimiter, ignore_empty_lines=several)
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """One row for each listed key."""
     parameters = reading.parameters
     source = read(reading, *RECONCILE_COLUMNS, topics_of="meant")
@@ -83,14 +83,14 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: source.accounting, "keys": reconciled(source.messages, wanted, column)}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """How many keys are missing, there, and there several times."""
     states = found["keys"]["state"].to_pylist()
     counts = pa.table({"state": list(STATES), "listed": [states.count(state) for state in STATES]})
     return table("by_state", "By state", counts, totals=("listed",))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """What is missing, what is there twice."""
     keys = ordered(found["keys"], "key", "list_row")
     by_state = {state: keys.filter(pc.equal(keys["state"], state)) for state in STATES}
@@ -101,13 +101,13 @@ def result(found: Found) -> ReportResult:
     in_vain = f"{number(spaced, 'listed key')} with a space can match none: spaces separate the keys of a message."
     return found.result(
         headlines=(
-            Headline(
+            KeyFigure(
                 keys.num_rows,
-                Unit.COUNT,
+                ValueUnit.COUNT,
                 "listed keys",
                 f"{verb(repeated, 'stands', 'stand')} in the list more than once" if repeated else "",
             ),
-            *(Headline(by_state[state].num_rows, Unit.COUNT, state) for state in STATES),
+            *(KeyFigure(by_state[state].num_rows, ValueUnit.COUNT, state) for state in STATES),
         ),
         findings=(
             (

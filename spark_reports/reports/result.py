@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
+class KeyFigure:
     """One large figure at the top of the page."""
 
     value: float
-    unit: Unit
+    unit: ValueUnit
     label: str
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A result table.
 
     Args:
@@ -40,14 +40,14 @@ class Table:
     name: str
     title: str
     data: pa.Table
-    units: Mapping[str, Unit]
+    units: Mapping[str, ValueUnit]
     titles: Mapping[str, str]
     totals: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ReportSeries:
     """One line or stack of bars."""
 
     name: str
@@ -56,7 +56,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class ReportChart:
     """A chart.
 
     Args:
@@ -73,8 +73,8 @@ class Chart:
     name: str
     title: str
     kind: str
-    unit: Unit
-    series: tuple[Series, ...]
+    unit: ValueUnit
+    series: tuple[ReportSeries, ...]
     note: str = ""
     words: bool = False
 
@@ -111,10 +111,10 @@ class ReportResult:
     found_from_ms: int | None
     found_to_ms: int | None
     skipped: tuple[Skip, ...]
-    headlines: tuple[Headline, ...]
+    headlines: tuple[KeyFigure, ...]
     findings: tuple[str, ...]
-    charts: tuple[Chart, ...]
-    tables: tuple[Table, ...]
+    charts: tuple[ReportChart, ...]
+    tables: tuple[ReportTable, ...]
     notes: tuple[str, ...] = ()
 
     @property

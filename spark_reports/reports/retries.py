@@ -6,18 +6,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, part, verb
 from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("topics",)
 _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Chains by group and last attempt, by group, topic and tag, and by group and host."""
     source = read(reading, *RETRY_COLUMNS, topics_of="meant")
     lives = chains(source.messages).persist()
@@ -29,13 +29,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Chains by group, topic and tag."""
     topics = ordered(found["topics"], "-messages", "group", "topic", "tag")
     return table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS)
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The funnel."""
     funnel = _funnel(found["attempts"])
     of_topics = first(found)
@@ -44,10 +44,10 @@ def result(found: Found) -> ReportResult:
     over_all = ordered(found["attempts"].group_by("attempt").aggregate([("messages", "sum")]), "attempt")
     return found.result(
         headlines=(
-            Headline(sums["messages"], Unit.COUNT, "messages given back", f"in {found.messages:,} records read"),
-            Headline(sums["last_seen"], Unit.COUNT, "not seen again", "handled, or their consumer is gone"),
-            Headline(sums["waiting"], Unit.COUNT, "wait for the next attempt"),
-            Headline(sums["dead"], Unit.COUNT, "became dead letters"),
+            KeyFigure(sums["messages"], ValueUnit.COUNT, "messages given back", f"in {found.messages:,} records read"),
+            KeyFigure(sums["last_seen"], ValueUnit.COUNT, "not seen again", "handled, or their consumer is gone"),
+            KeyFigure(sums["waiting"], ValueUnit.COUNT, "wait for the next attempt"),
+            KeyFigure(sums["dead"], ValueUnit.COUNT, "became dead letters"),
         ),
         findings=_findings(sums, found["attempts"], topics),
         charts=(

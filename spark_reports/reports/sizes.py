@@ -7,12 +7,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, per, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, part, share_text
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("topics",)
 LARGEST_MAX = 100
@@ -22,7 +22,7 @@ NEAR_LIMIT = 0.75
 TRIAL = "trial"
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Sizes by topic and tag, classes, the largest; and the trial on a sample of bodies, if one is asked for."""
     source = read(reading, *SIZE_COLUMNS)
     largest = source.messages.orderBy(F.desc("body_bytes"), "store", "physical_offset").limit(LARGEST_MAX)
@@ -37,13 +37,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made | ({TRIAL: compression_trial(reading.records(SAMPLE_COLUMNS), every)} if every else {})
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Sizes by topic and tag."""
     topics = ordered(found["topics"], "-store_bytes", "topic", "tag")
     return table("by_topic_tag", "By topic and tag", topics, totals=("messages", "body_bytes", "store_bytes", "overhead_bytes"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Sizes, classes, savings."""
     by_topic_tag = first(found)
     topics = by_topic_tag.data
@@ -69,9 +69,9 @@ def result(found: Found) -> ReportResult:
     near = total(found["near"], "count")
     return found.result(
         headlines=(
-            Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
-            Headline(per(bodies, found.messages), Unit.BYTES, "average body"),
-            Headline(near, Unit.COUNT, "near the limit", f"{100 * NEAR_LIMIT:.0f} % of {LIMIT_BYTES:,} bytes or more"),
+            KeyFigure(stored, ValueUnit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
+            KeyFigure(per(bodies, found.messages), ValueUnit.BYTES, "average body"),
+            KeyFigure(near, ValueUnit.COUNT, "near the limit", f"{100 * NEAR_LIMIT:.0f} % of {LIMIT_BYTES:,} bytes or more"),
         ),
         findings=_findings(found.messages, topics, trial, near),
         charts=(
@@ -87,7 +87,7 @@ def result(found: Found) -> ReportResult:
                 "Stored bytes by topic and tag",
                 [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(topics)],
                 topics["store_bytes"].to_pylist(),
-                Unit.BYTES,
+                ValueUnit.BYTES,
             ),
         ),
         tables=tables,

@@ -15,14 +15,14 @@ from broker_core.errors import UsageError
 from spark_reports.datasource.schema import ALL_COLUMNS, MESSAGES, SKIPPED_COLUMNS
 from spark_reports.masking import ORIGINS
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, table
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, table
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, say
 from spark_reports.samples.tables import JOURNAL, SUBSCRIPTIONS, TABLES
 from spark_reports.saved_queries import load, save
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("rows",)
 MASKS_MESSAGES = True
@@ -74,7 +74,7 @@ def _without_asides(query: str) -> str:
     return _ASIDE.sub(lambda found: " " if found[0][:2] in ("--", "/*") else "''", query)
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """The result of the query, one row more than wanted."""
     check(reading.parameters)
     query = query_of(reading.parameters).strip().rstrip(";")
@@ -94,7 +94,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {ACCOUNTING: accounting(reading.records(ACCOUNTED)), "rows": found}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """The rows.
 
     Raises:
@@ -108,7 +108,7 @@ def first(found: Found) -> Table:
     return table("rows", "Rows", rows.slice(0, limit), note=note)
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The rows, and the query."""
     limit, made = found.parameters.number("rows"), first(found)
     query = query_of(found.parameters)
@@ -117,8 +117,8 @@ def result(found: Found) -> ReportResult:
     cut, shown = found["rows"].num_rows > limit, made.data
     return found.result(
         headlines=(
-            Headline(shown.num_rows, Unit.COUNT, "rows", "there are more" if cut else ""),
-            Headline(found.messages, Unit.COUNT, "messages read"),
+            KeyFigure(shown.num_rows, ValueUnit.COUNT, "rows", "there are more" if cut else ""),
+            KeyFigure(found.messages, ValueUnit.COUNT, "messages read"),
         ),
         findings=(
             say("{rows} of {messages}.", rows=number(shown.num_rows, "row"), messages=number(found.messages, "message")),

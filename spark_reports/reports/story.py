@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, read, rows_of, table
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, read, rows_of, table
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number
 from spark_reports.transforms.story import STORY_COLUMNS, story
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("records",)
 ROWS_MAX = 10_000
@@ -48,13 +48,13 @@ _SHOWN = (
 )
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """The records."""
     source = read(reading, *STORY_COLUMNS, topics_of="all")
     return {ACCOUNTING: source.accounting, "records": story(source.messages, reading.parameters.text("key")).limit(ROWS_MAX)}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """The records in order, with what each of them means."""
     rows = rows_of(found["records"])
     steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
@@ -62,15 +62,15 @@ def first(found: Found) -> Table:
     return table("story", "Story", told, note=f"The first {ROWS_MAX:,}." if len(rows) == ROWS_MAX else "")
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The story."""
     rows = rows_of(found["records"])
     key = found.shown(found.parameters.text("key"))
     messages = len({row["member_key"] or row["unique_key"] for row in rows if row["kind"] != "op"})
     return found.result(
         headlines=(
-            Headline(len(rows), Unit.COUNT, "records", f"of {found.messages:,} read"),
-            Headline(messages, Unit.COUNT, "messages", "by unique key"),
+            KeyFigure(len(rows), ValueUnit.COUNT, "records", f"of {found.messages:,} read"),
+            KeyFigure(messages, ValueUnit.COUNT, "messages", "by unique key"),
         ),
         findings=_findings(rows, key),
         tables=(first(found),),

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.samples.tables import SUBSCRIPTIONS
 from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("tags", "recorded")
 DAY_MS = 86_400_000
@@ -24,7 +24,7 @@ EXAMPLE_CHARACTERS = 60
 SUBSCRIBED, FILTERED, DEAD, UNKNOWN = "subscribed", "perhaps, by a filter", "dead", "not known"
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Rows by tag and by property, and the times in which subscriptions were recorded."""
     source = read(reading, *TAG_COLUMNS)
     tags = tag_rows(source.messages)
@@ -37,14 +37,14 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return made | {"tags": with_subscribers(tags, subscriptions), "recorded": recorded.unionByName(every)}
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Tags by topic, and what is known of who subscribes them."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
     return table("by_tag", "By topic and tag", tags, totals=("messages",))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The catalogue."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     by_tag = first(found)
@@ -56,10 +56,12 @@ def result(found: Found) -> ReportResult:
     dead = named.filter(pc.equal(named["state"], DEAD))
     return found.result(
         headlines=(
-            Headline(named.num_rows, Unit.COUNT, "tags", f"of {number(len(set(tags['topic'].to_pylist())), 'topic')}"),
-            Headline(gone.num_rows, Unit.COUNT, "gone silent", f"{days} days or more before their topic"),
-            Headline(dead.num_rows if recorded_ms else math.nan, Unit.COUNT, "dead tags", "sent, and subscribed by nobody"),
-            Headline(len(set(properties["property"].to_pylist())), Unit.COUNT, "properties"),
+            KeyFigure(named.num_rows, ValueUnit.COUNT, "tags", f"of {number(len(set(tags['topic'].to_pylist())), 'topic')}"),
+            KeyFigure(gone.num_rows, ValueUnit.COUNT, "gone silent", f"{days} days or more before their topic"),
+            KeyFigure(
+                dead.num_rows if recorded_ms else math.nan, ValueUnit.COUNT, "dead tags", "sent, and subscribed by nobody"
+            ),
+            KeyFigure(len(set(properties["property"].to_pylist())), ValueUnit.COUNT, "properties"),
         ),
         findings=[*_findings(found.messages, named, gone), *_dead_findings(dead, recorded_ms)],
         charts=(

@@ -15,15 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import Found, bars, milliseconds, nothing_found, per, skips, table
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import QueryResults, bars, milliseconds, nothing_found, per, skips, table
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, first_of, number, part, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
-KEYS = TRAFFIC_KEYS
-"""The reader sums by these: rows that Spark counts while it reads are no messages, and small logs are read without it."""
 TRAFFIC = "traffic"
 
 CHART_TOPICS_MAX = 5
@@ -49,7 +47,7 @@ _SUMS = [("messages", "sum"), ("body_bytes", "sum"), ("store_bytes", "sum")]
 _EXTREMES = [("body_bytes_max", "max"), ("store_bytes_max", "max"), ("first_time", "min"), ("last_time", "max")]
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """What Spark computes: the traffic rows, which hold the accounting too, so that the bytes are read once."""
     parts = reading.sums(*TRAFFIC_KEYS)
     if parts is None:
@@ -57,7 +55,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     return {TRAFFIC: parts.transform(by_traffic_keys)}
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """The report from the traffic rows that the query gave."""
     rows = found[TRAFFIC].combine_chunks()
     by_all = rows.filter(pc.is_null(rows["skipped_reason"]))
@@ -115,13 +113,13 @@ def _with_average(table: pa.Table, total: int) -> pa.Table:
     return table.append_column("body_bytes_avg", average).append_column("share", pc.divide(messages, float(max(total, 1))))
 
 
-def _table(name: str, title: str, data: pa.Table) -> Table:
+def _table(name: str, title: str, data: pa.Table) -> ReportTable:
     left_away = ("share",) if name == "by_minute_topic_tag" else ()
     shown = [column for column in _COLUMNS if column in data.column_names and column not in left_away]
     return table(name, title, data.select(shown), totals=("messages", "body_bytes", "store_bytes"))
 
 
-def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tuple[Headline, ...]:
+def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tuple[KeyFigure, ...]:
     messages = float(pc.sum(traffic["messages"]).as_py() or 0)
     bodies = float(pc.sum(traffic["body_bytes"]).as_py() or 0)
     stored = float(pc.sum(traffic["store_bytes"]).as_py() or 0)
@@ -129,12 +127,12 @@ def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tu
     pairs = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
     tags = f"{pairs} {'topic and tag' if pairs == 1 else 'topics and tags'}"
     return (
-        Headline(messages, Unit.COUNT, "messages", f"in {number(by_topic.num_rows, 'topic')}, {tags}"),
-        Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
-        Headline(per(bodies, messages), Unit.BYTES, "average body", _largest(by_topic)),
-        Headline(
+        KeyFigure(messages, ValueUnit.COUNT, "messages", f"in {number(by_topic.num_rows, 'topic')}, {tags}"),
+        KeyFigure(stored, ValueUnit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
+        KeyFigure(per(bodies, messages), ValueUnit.BYTES, "average body", _largest(by_topic)),
+        KeyFigure(
             float(peak["messages"]) / 60 if peak else math.nan,
-            Unit.RATE,
+            ValueUnit.RATE,
             "messages/s in the busiest minute",
             f"{number(peak['messages'], 'message')} at {clock(peak['minute'])}" if peak else "",
         ),
@@ -174,7 +172,7 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_
     return tuple(sentences)
 
 
-def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table) -> tuple[Chart, ...]:
+def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table) -> tuple[ReportChart, ...]:
     seconds, width = _bucket(traffic["minute"])
     note = f"One bar is one {width}." if width != "7 days" else "One bar is 7 days."
     names = by_topic["topic"].to_pylist()[:CHART_TOPICS_MAX]
@@ -182,23 +180,28 @@ def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_ho
     by_tag = by_topic_tag.slice(0, CHART_BARS_MAX).to_pylist()
     labels: list[object] = [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in by_tag]
     return (
-        Chart(
-            "messages", "Messages over time by topic", "stack", Unit.COUNT, _stack(over_time, "messages", names, seconds), note
+        ReportChart(
+            "messages",
+            "Messages over time by topic",
+            "stack",
+            ValueUnit.COUNT,
+            _stack(over_time, "messages", names, seconds),
+            note,
         ),
-        Chart(
+        ReportChart(
             "bytes",
             "Stored bytes over time by topic",
             "stack",
-            Unit.BYTES,
+            ValueUnit.BYTES,
             _stack(over_time, "store_bytes", names, seconds),
             note,
         ),
-        Chart(
+        ReportChart(
             "tags",
             "Messages by topic and tag",
             "bars",
-            Unit.COUNT,
-            (Series("Messages", labels, [float(row["messages"]) for row in by_tag]),),
+            ValueUnit.COUNT,
+            (ReportSeries("Messages", labels, [float(row["messages"]) for row in by_tag]),),
             first_of(len(by_tag), by_topic_tag.num_rows),
         ),
         bars("producers", "Messages by producer", by_host["host"].to_pylist(), by_host["messages"].to_pylist()),
@@ -215,7 +218,7 @@ def _bucket(minutes: pa.ChunkedArray) -> tuple[int, str]:
     return _BUCKETS[-1]
 
 
-def _stack(traffic: pa.Table, column: str, names: Sequence[str], seconds: int) -> tuple[Series, ...]:
+def _stack(traffic: pa.Table, column: str, names: Sequence[str], seconds: int) -> tuple[ReportSeries, ...]:
     at = pc.multiply(pc.divide(traffic["minute"].cast(pa.int64()), seconds * 1_000_000), seconds * 1000)
     topic = pc.if_else(pc.is_in(traffic["topic"], value_set=pa.array(names, pa.string())), traffic["topic"], OTHER)
     sums = (
@@ -225,7 +228,7 @@ def _stack(traffic: pa.Table, column: str, names: Sequence[str], seconds: int) -
     for row in sums.sort_by("at").to_pylist():
         series.setdefault(row["topic"], {})[row["at"]] = float(row["value_sum"])
     order = [name for name in (*names, OTHER) if name in series]
-    return tuple(Series(name, list(series[name]), list(series[name].values())) for name in order)
+    return tuple(ReportSeries(name, list(series[name]), list(series[name].values())) for name in order)
 
 
 def _row_of_max(table: pa.Table, column: str) -> dict[str, Any] | None:

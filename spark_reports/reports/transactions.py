@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult, Table
+from spark_reports.report_input import ReportInput
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.origin import of_topics
 from spark_reports.transforms.transactions import (
@@ -18,13 +18,13 @@ from spark_reports.transforms.transactions import (
     outcomes_by,
     transactions,
 )
-from spark_reports.vocabulary import Unit, title_of
+from spark_reports.vocabulary import ValueUnit, title_of
 
 FIRST = ("groups",)
 OPEN_MAX = 10_000
 
 
-def queries(reading: Reading) -> dict[str, DataFrame]:
+def queries(reading: ReportInput) -> dict[str, DataFrame]:
     """Transactions by group and topic, by host, by checks, and the open ones."""
     source = read(reading, *TRANSACTION_COLUMNS, topics_of="all")
     lives = transactions(source.messages).transform(of_topics, reading.parameters.topics).persist()
@@ -38,13 +38,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     }
 
 
-def first(found: Found) -> Table:
+def first(found: QueryResults) -> ReportTable:
     """Outcomes by group and topic."""
     groups = ordered(found["groups"], "-transactions", "group", "topic")
     return table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks", "extra_copies"))
 
 
-def result(found: Found) -> ReportResult:
+def result(found: QueryResults) -> ReportResult:
     """Outcomes with their figures."""
     of_groups = first(found)
     groups = of_groups.data
@@ -52,8 +52,8 @@ def result(found: Found) -> ReportResult:
     sums = {name: total(groups, name) for name in ("transactions", "checks", "extra_copies", *OUTCOMES)}
     return found.result(
         headlines=(
-            Headline(sums["transactions"], Unit.COUNT, "transactions", f"in {found.messages:,} records read"),
-            *(Headline(sums[name], Unit.COUNT, title_of(name).lower()) for name in OUTCOMES),
+            KeyFigure(sums["transactions"], ValueUnit.COUNT, "transactions", f"in {found.messages:,} records read"),
+            *(KeyFigure(sums[name], ValueUnit.COUNT, title_of(name).lower()) for name in OUTCOMES),
         ),
         findings=_findings(sums, groups),
         charts=(

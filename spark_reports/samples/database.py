@@ -23,7 +23,7 @@ _JOURNAL_STEP_MS = TIERS[0].step_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class SampleSeries:
     """Figures of one subject in stretches of time; [n] and [n, figures]. NaN: not known."""
 
     times_ms: Ints
@@ -150,23 +150,23 @@ class SeriesReader:
         self._parts = plan_tiers(connection, from_ms, to_ms, step_ms) if from_ms < to_ms else []
         self._step_ms = step_ms
 
-    def series(self, subject: int, figures: Sequence[str]) -> Series:
+    def series(self, subject: int, figures: Sequence[str]) -> SampleSeries:
         """The stretches in which something is known of a subject."""
         found = [_empty(len(figures))]
         for tier, begin_ms, end_ms in self._parts:
             points = self._rows.points(tier, subject, begin_ms, end_ms, list(figures))
             found.append(_thinned(points, max(tier.step_ms, self._step_ms)))
-        return Series(
+        return SampleSeries(
             *(np.concatenate([getattr(one, name) for one in found]) for name in ("times_ms", "steps_ms", "low", "high", "last"))
         )
 
 
-def _empty(figures: int) -> Series:
+def _empty(figures: int) -> SampleSeries:
     none, no_figures = np.zeros(0, np.int64), np.zeros((0, figures))
-    return Series(none, none, no_figures, no_figures, no_figures)
+    return SampleSeries(none, none, no_figures, no_figures, no_figures)
 
 
-def _thinned(points: Points, step_ms: int) -> Series:
+def _thinned(points: Points, step_ms: int) -> SampleSeries:
     """Smallest, largest and last of each stretch."""
     known = ~np.isnan(points.low).all(axis=1)
     times, low, high, last = points.times_ms[known], points.low[known], points.high[known], points.last[known]
@@ -177,4 +177,6 @@ def _thinned(points: Points, step_ms: int) -> Series:
     lasts = np.append(firsts[1:], len(times)) - 1
     newest = np.where(np.isnan(last[lasts]), high[lasts], last[lasts])
     steps = np.full(len(firsts), step_ms, np.int64)
-    return Series(stretches[firsts] * step_ms, steps, np.fmin.reduceat(low, firsts), np.fmax.reduceat(high, firsts), newest)
+    return SampleSeries(
+        stretches[firsts] * step_ms, steps, np.fmin.reduceat(low, firsts), np.fmax.reduceat(high, firsts), newest
+    )

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from monitoring.history.tiers import GAP_MS
 from monitoring.series import Floats, Ints
-from spark_reports.samples.database import Series, SeriesReader, figures_of, reading, runs, subscription_changes
+from spark_reports.samples.database import SampleSeries, SeriesReader, figures_of, reading, runs, subscription_changes
 from spark_reports.samples.tables import FIGURE_TABLES, JOURNAL, SUBSCRIPTIONS, SampleTable
 
 JOURNAL_FILES = ("orbitActions.log.1", "orbitActions.log")
@@ -26,7 +26,7 @@ Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SampleSelection:
     """What one task reads.
 
     Args:
@@ -46,7 +46,7 @@ class Wanted:
     subjects: tuple[tuple[int, str], ...] = ()
 
 
-def batches(wanted: Wanted, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def batches(wanted: SampleSelection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of a task in the columns of a schema.
 
     Raises:
@@ -74,7 +74,7 @@ def batches(wanted: Wanted, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             yield from (_batch(wanted, columns, schema) for columns in found)
 
 
-def _batch(wanted: Wanted, columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
+def _batch(wanted: SampleSelection, columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
     count = next(len(values) for values in columns.values() if not isinstance(values, (str, int)))
     columns = {"store": wanted.store, **columns}
     return pa.RecordBatch.from_arrays([_column(columns[field.name], field.type, count) for field in schema], schema=schema)
@@ -111,7 +111,7 @@ def _named(table: SampleTable, name: str) -> Columns:
     }
 
 
-def _figures(series: Series, columns: list[str]) -> Columns:
+def _figures(series: SampleSeries, columns: list[str]) -> Columns:
     found: Columns = {"time": series.times_ms, "step_ms": series.steps_ms}
     for place, column in enumerate(columns):
         found |= {
@@ -139,7 +139,7 @@ class Stretch:
     after_gap: bool
 
 
-def _owners(name: str, series: Series, sampled: list[tuple[int, int]], clients: dict[int, str]) -> Columns:
+def _owners(name: str, series: SampleSeries, sampled: list[tuple[int, int]], clients: dict[int, str]) -> Columns:
     group, topic, queue_id = name.split("/")
     found = owner_stretches(series.times_ms, series.times_ms + series.steps_ms, series.last[:, 0], sampled)
     return {
@@ -193,18 +193,18 @@ def _merged(begins_ms: Ints, ends_ms: Ints, owners: Floats) -> Iterator[tuple[in
 # ---- what is no figure -------------------------------------------------------------------------------------------------
 
 
-def _events(connection: Connection, wanted: Wanted) -> Columns:
+def _events(connection: Connection, wanted: SampleSelection) -> Columns:
     query = "SELECT at_ms, kind, subject, text FROM events WHERE at_ms>=? AND at_ms<? ORDER BY at_ms, id"
     rows = connection.execute(query, (wanted.from_ms, wanted.to_ms)).fetchall()
     return {name: [row[place] for row in rows] for place, name in enumerate(("time", "kind", "subject", "text"))}
 
 
-def _runs(connection: Connection, wanted: Wanted) -> Columns:
+def _runs(connection: Connection, wanted: SampleSelection) -> Columns:
     found = runs(connection, wanted.from_ms, wanted.to_ms)
     return {"from_time": [begin for begin, _ in found], "to_time": [end for _, end in found]}
 
 
-def _subscriptions(connection: Connection, wanted: Wanted) -> Columns:
+def _subscriptions(connection: Connection, wanted: SampleSelection) -> Columns:
     """Stretches, cut to the runs: what happened while nothing was sampled is not known."""
     changes = subscription_changes(connection)
     sampled = runs(connection, wanted.from_ms, wanted.to_ms)
@@ -228,10 +228,14 @@ def _pieces(from_ms: int, to_ms: int | None, sampled: list[tuple[int, int]]) -> 
     return [(begin, end) for begin, end in cut if begin < end]
 
 
-_PLAIN: dict[str, Callable[[Connection, Wanted], Columns]] = {"events": _events, "runs": _runs, SUBSCRIPTIONS: _subscriptions}
+_PLAIN: dict[str, Callable[[Connection, SampleSelection], Columns]] = {
+    "events": _events,
+    "runs": _runs,
+    SUBSCRIPTIONS: _subscriptions,
+}
 
 
-def actions(wanted: Wanted) -> Columns:
+def actions(wanted: SampleSelection) -> Columns:
     """What the journal of the console holds; a line that cannot be read counts at the time of the one before it."""
     at_ms, rows = 0, []
     for path in (Path(wanted.store) / "config" / name for name in JOURNAL_FILES):

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.filters import comparison_of, times_of
 from spark_reports.datasource.options import number_of, range_of, roots_of
+from spark_reports.pyspark_internals import arrow_schema
 from spark_reports.samples.database import extent, reading, subjects
-from spark_reports.samples.rows import FOREVER_MS, Wanted, batches
+from spark_reports.samples.rows import FOREVER_MS, SampleSelection, batches
 from spark_reports.samples.tables import SAMPLES_FORMAT, TABLES, kind_of, table_schema
 
 STEP_MS = 60_000
@@ -38,7 +38,7 @@ SUBJECTS_IN_TASK = 50
 class SamplesPartition(InputPartition):
     """What one task reads."""
 
-    wanted: Wanted
+    wanted: SampleSelection
 
 
 class OrbitSamplesDataSource(DataSource):
@@ -110,12 +110,12 @@ class SamplesReader(DataSourceReader):
         """One partition for some subjects of each store; for what has no subjects, one for each store."""
         return [SamplesPartition(wanted) for root in self._roots for wanted in self._wanted(root)]
 
-    def _wanted(self, root: str) -> Iterator[Wanted]:
+    def _wanted(self, root: str) -> Iterator[SampleSelection]:
         from_ms = 0 if self._from_ms is None else self._from_ms
         to_ms = FOREVER_MS if self._to_ms is None else self._to_ms
         kind = kind_of(self._table)
         if kind is None:
-            yield Wanted(root, self._table, from_ms, to_ms, self._step_ms)
+            yield SampleSelection(root, self._table, from_ms, to_ms, self._step_ms)
             return
         with reading(root) as connection:
             begin_ms, end_ms = extent(connection)
@@ -123,12 +123,12 @@ class SamplesReader(DataSourceReader):
         # The end is fixed here, so that all tasks see the same; the begin is that of a stretch.
         from_ms, to_ms = max(begin_ms, from_ms) // self._step_ms * self._step_ms, min(end_ms, to_ms)
         for at in range(0, max(1, len(numbered)), SUBJECTS_IN_TASK):
-            yield Wanted(root, self._table, from_ms, to_ms, self._step_ms, tuple(numbered[at : at + SUBJECTS_IN_TASK]))
+            yield SampleSelection(root, self._table, from_ms, to_ms, self._step_ms, tuple(numbered[at : at + SUBJECTS_IN_TASK]))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
         assert isinstance(partition, SamplesPartition)
-        yield from batches(partition.wanted, to_arrow_schema(self._schema, timezone="UTC"))
+        yield from batches(partition.wanted, arrow_schema(self._schema))
 
 
 def stretches(parts: Sequence[InputPartition]) -> int:

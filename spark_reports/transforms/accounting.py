@@ -32,3 +32,23 @@ def accounting(read: DataFrame) -> DataFrame:
         F.coalesce(F.sum(SKIPPED_BYTES), F.lit(0)).cast("bigint").alias(SKIPPED_BYTES),
         F.min(F.when(skipped, F.col("physical_offset"))).alias("skipped_offset"),
     )
+
+
+def sample_accounting(samples: DataFrame, time: str = "time") -> DataFrame:
+    """The row of totals that `accounting` gives, of samples.
+
+    Args:
+        samples: With their time in a column.
+        time: Name of that column.
+    """
+    nothing = F.lit(None)
+    return samples.agg(
+        nothing.cast("string").alias("skipped_reason"),
+        nothing.cast("string").alias("skipped_store"),
+        F.count("*").alias("messages"),
+        F.min(time).alias("first_time"),
+        F.max(time).alias("last_time"),
+        F.lit(0).cast("bigint").alias("skipped_rows"),
+        F.lit(0).cast("bigint").alias("skipped_bytes"),
+        nothing.cast("bigint").alias("skipped_offset"),
+    )

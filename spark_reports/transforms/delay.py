@@ -3,7 +3,7 @@
 A waiting record names its target in REAL_TOPIC; the delivered copy keeps unique key, target and number of attempts. Where the
 same message waits several times, the n-th wait belongs to the n-th delivery.
 
-Source: broker specification §3.2, §3.4, §3.6.
+Source: docs/spec/broker.md §3.2, §3.4, §3.6.
 """
 
 from __future__ import annotations

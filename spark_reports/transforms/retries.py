@@ -3,7 +3,7 @@
 One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts; of POP consumers, whose
 broker makes the copies and sets none, by the unique key.
 
-Source: broker specification §8.1, §6.7.
+Source: docs/spec/broker.md §8.1, §6.7.
 """
 
 from __future__ import annotations

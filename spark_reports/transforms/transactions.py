@@ -4,7 +4,7 @@ Half messages are written again at each check, so records are no transactions: o
 store, group and unique key. An op record names queue offsets of half messages; a committed message names the physical offset
 of the half message it came from.
 
-Source: broker specification §4.2 to §4.7.
+Source: docs/spec/broker.md §4.2 to §4.7.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Consume, transform, produce with a real kill at each crash point: every input has its outputs exactly once (kafka §2)."""
+"""Consume, transform, produce with a real kill at each crash point: every input has its outputs exactly once.
+
+Source: docs/spec/kafka.md §2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crash points that need a second coordinator or a packet that comes late (Source: spec kafka §2, rows 16, 22, 23)."""
+"""Crash points that need a second coordinator or a packet that comes late (Source: docs/spec/kafka.md §2, rows 16, 22, 23)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The power fails while a worker is at a crash point of transactions: of both kinds, with what the disk may hold then.
 
-The machine crash of the table of half messages (Source: spec broker §4.9) and the power cut of the one of atomic transactions
-(Source: spec kafka §2, row 28). `tests.support.power_cut_worker` makes the images; a worker is really killed at each point.
+The machine crash of the table of half messages (docs/spec/broker.md §4.9) and the power cut of the one of atomic transactions
+(docs/spec/kafka.md §2, row 28). `tests.support.power_cut_worker` makes the images; a worker is really killed at each point.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every row of the table of crash points, with processes that are really killed (Source: spec broker §4.9)."""
+"""Every row of the table of crash points, with processes that are really killed (Source: docs/spec/broker.md §4.9)."""
 
 import asyncio
 import contextlib

@@ -21,9 +21,10 @@ from pytestqt.qtbot import QtBot
 
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
-from gui.processes.worker_process import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
+from tests.support.foreign_tools import need_package
 from tests.support.window_fixtures import garbage_turns, patient_bot  # noqa: F401  fixtures
 
 TIMEOUT_MS = 90_000
@@ -35,7 +36,7 @@ class App:
     def __init__(self, qtbot: QtBot, application: QApplication, folder: Path) -> None:
         self._qtbot = qtbot
         self._folder = folder
-        worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0)
+        worker = WorkerArguments(folder / "store", name_server_port=0, broker_port=0)
         self.console = Console(application, WindowOptions(worker, language="en", settings_file=folder / "window.ini"))
         self.console.reports.folder = folder / "reports"
         self.source = self.console.worker.source
@@ -95,6 +96,7 @@ class App:
 
     @contextlib.contextmanager
     def _client(self, script: str, *arguments: object, answer: Path) -> Iterator[subprocess.Popen[bytes]]:
+        need_package("rocketmq")
         command = [sys.executable, str(CHECKOUT / "tests" / "support" / script), *map(str, arguments)]
         environment = {**os.environ, "HOME": str(self._folder)}  # the client writes its logs below it
         with answer.open("w") as output, (self._folder / "client.log").open("w") as errors:

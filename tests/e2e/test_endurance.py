@@ -18,7 +18,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QThreadPool, QTimer
 from PySide6.QtWidgets import QWidget
 
 from broker_core.client.demo_shop import ORDERS
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.operations.queries import LatestQuery
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.registry import PAGES
@@ -76,20 +76,20 @@ class Census:
         assert self.rss_mib <= before.rss_mib + GROWTH_MIB_MAX
 
 
-def places_of(app) -> list[Place]:
+def places_of(app) -> list[PagePlace]:
     """Every page, a message in detail, and each section or tab of settings, a topic and a group."""
     catalog = app.source.state.catalog
     topic, group = ORDERS, catalog.groups[0]
     assert topic in catalog.topics
     details = [
-        Place("message", {"physical_offset": 0}),
-        Place("delay", {"show": "timers"}),
-        Place("transactions", {"show": "atomic"}),
-        *(Place("settings", {"show": section}) for section in SECTIONS),
-        *(Place("topic", {"topic": topic, "tab": tab}) for tab in TOPIC_TABS),
-        *(Place("consumers", {"group": group, "tab": tab}) for tab in GROUP_TABS),
+        PagePlace("message", {"physical_offset": 0}),
+        PagePlace("delay", {"show": "timers"}),
+        PagePlace("transactions", {"show": "atomic"}),
+        *(PagePlace("settings", {"show": section}) for section in SECTIONS),
+        *(PagePlace("topic", {"topic": topic, "tab": tab}) for tab in TOPIC_TABS),
+        *(PagePlace("consumers", {"group": group, "tab": tab}) for tab in GROUP_TABS),
     ]
-    return [*(Place(entry.page_id) for entry in PAGES), *details]
+    return [*(PagePlace(entry.page_id) for entry in PAGES), *details]
 
 
 def open_and_close_all(app, places) -> None:

@@ -97,6 +97,7 @@ def display() -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 @pytest.mark.timeout(600)
 def test_all_pages_are_reached_and_used_by_keys_alone(display, tmp_path):
     environment = {

@@ -8,17 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from broker_core.worker.questions.stored_messages import BrowseQueue
-
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
-
-from broker_core.worker.questions.stored_messages import MessagePage
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.models.reports import RunState
 from gui.processes.spark_child import SparkState
 from monitoring.sources.base import SourceStatus
 from tests.e2e.conftest import App
 from tests.support.cpp_client import body
 
+pytestmark = pytest.mark.clients
 COUNT = 1_000
 TOPIC = "e2e-orders"
 GROUP = "e2e-billing"
@@ -89,7 +86,7 @@ def test_nothing_acknowledged_is_lost_when_the_worker_is_killed_and_restarted(ap
     app.until(lambda: app.source.status is SourceStatus.LOST, "the loss is not noticed")
     assert "SIGKILL" in str(app.source.reason)
     assert app.window.banner.isVisible()
-    app.window.restart_broker()
+    app.window.commands.restart_broker()
     app.until(lambda: app.source.status is SourceStatus.READY, "the broker does not come back")
     app.until(lambda: kept(app) == COUNT, "messages are lost")
     pages: list[object] = []

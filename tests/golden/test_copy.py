@@ -8,8 +8,9 @@ import json
 import pytest
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.route import PERMISSION_READ
+from broker_core.cluster.records import split_records
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.carried import carried, is_copy_of, is_reserved
@@ -18,9 +19,8 @@ from broker_core.tools.copying.order import CopyOrder
 from broker_core.tools.copying.patience import Patience
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.runner import CopyRunner
-from broker_core.tools.copying.survey import Survey
+from broker_core.tools.copying.survey import CopyPlanner
 from broker_core.tools.replay.item import item_of_message
-from broker_core.tools.search.cluster import split_records
 from tests.support.copying import StoppedClock
 from tests.support.embedded import started
 from tests.support.golden import golden_store
@@ -42,7 +42,7 @@ async def records_of(admin, queue):
 
 async def copied(order, path):
     async with opened(order, source=None, target=None, serve=serving_store) as ends:
-        plan = await Survey(order, ends.source, ends.target).plan()
+        plan = await CopyPlanner(order, ends.source, ends.target).plan()
         with Receipt(path, plan) as receipt:
             patience = Patience(StoppedClock([]).surroundings, rate=None, wait_max_s=1_000.0)
             runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, patience)

@@ -10,7 +10,8 @@ from broker_core.protocol.message.tags import tags_code
 from broker_core.tools.commands.store import main
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
-CRASHED = ("crash", "torn")
+REBUILT = ("crash", "torn")
+"""Stores whose described index is the one that the broker rebuilt after the archive was made."""
 
 
 @pytest.fixture(scope="module", params=GOLDEN_NAMES)
@@ -60,10 +61,9 @@ def test_dumped_units_are_those_described(store, capsys):
         assert offset == columns["queueOffset"] or message.topic.startswith("%LMQ%")
 
 
+@pytest.mark.parametrize("store", [name for name in GOLDEN_NAMES if name not in REBUILT], indirect=True)
 def test_dumped_index_items_lead_to_the_offsets_that_queries_answer(store, capsys):
     golden, root = store
-    if golden.name in CRASHED:
-        pytest.skip("the description is of the index that the broker rebuilt")
     items = {row["physicalOffset"] for row in dumped(capsys, root, "--kind", "index")}
     names = golden.expected["queriesColumns"]
     answered = {

@@ -16,11 +16,12 @@ from pytestqt.qtbot import QtBot
 
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
-from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.payload import judging
 from monitoring.series import History
+from tests.support.fake_history import shop_history
 from tests.support.fake_page_context import FakeWindow, fake_context
-from tests.support.fake_source import FakeSource, fake_history, fake_state
+from tests.support.fake_source import FakeSource
+from tests.support.languages import shown_in
 from tests.support.window_fixtures import garbage_turns, patient_bot  # noqa: F401  fixtures
 
 
@@ -34,10 +35,8 @@ def _unhurried_masks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def chinese(qapp: QApplication) -> Iterator[None]:
     """Texts that are made from now on are Chinese."""
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    yield
-    qapp.removeTranslator(translator)
+    with shown_in("zh"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +48,7 @@ def theme(qapp: QApplication) -> Iterator[ThemeManager]:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    return fake_history(fake_state())
+    return shop_history()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from broker_core.api import ProcessQueueInfo, read_running_info
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import Members
 from broker_core.worker.questions.delays import ListTimers
@@ -21,7 +22,6 @@ from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.view import TransactionsView
 from gui.words.broker_words import broker_text, faults_text, reasons_text
 from gui.words.text import UNKNOWN, TimeZoneChoice
-from monitoring.admin.clients import HeldQueue, read_running_info
 from monitoring.compose.delivery import When
 from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource, fake_state
@@ -155,7 +155,7 @@ def test_owners_that_brokers_do_not_tell_are_those_that_clients_tell():
     rows = position_rows(state, "payment-settle")
     assert {row.owner for row in rows} == {None}
     first = rows[0]
-    queue = HeldQueue(first.topic, "a", first.queue_id, 0, 0, 0, 0, 0, is_locked=False, is_dropped=False)
+    queue = ProcessQueueInfo(first.topic, "a", first.queue_id, 0, 0, 0, 0, 0, is_locked=False, is_dropped=False)
     infos = {"c9": replace(read_running_info("c9", b"{}"), queues=(queue, replace(queue, broker_name="moon")))}
     owners = {(row.topic, row.queue_id): row.owner for row in with_told_owners(rows, state.catalog.brokers, infos)}
     assert owners.pop((first.topic, first.queue_id)) == "c9"

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QWidget
 
-from gui.main_window.page_keys import PAGE_KEYS
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
+from gui.operations.page_keys import PAGE_KEYS
 from gui.plots.time_chart import TimeChart
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.dead_letters.flow import STEPS
@@ -22,12 +22,12 @@ from gui.words.text import load_catalogue
 from tests.gui.test_robustness import window  # noqa: F401  the window of all real pages over a fake broker
 
 PLACES = (
-    *(Place(entry.page_id) for entry in PAGES),
-    *(Place("topic", {"topic": "orders", "tab": tab}) for tab in TOPIC_TABS),
-    *(Place("consumers", {"group": "payment-settle", "tab": tab}) for tab in GROUP_TABS),
-    Place("messages", {"show": "search"}),
-    *(Place("dead_letters", {"show": step}) for step in STEPS),
-    Place("transactions", {"show": "atomic"}),
+    *(PagePlace(entry.page_id) for entry in PAGES),
+    *(PagePlace("topic", {"topic": "orders", "tab": tab}) for tab in TOPIC_TABS),
+    *(PagePlace("consumers", {"group": "payment-settle", "tab": tab}) for tab in GROUP_TABS),
+    PagePlace("messages", {"show": "search"}),
+    *(PagePlace("dead_letters", {"show": step}) for step in STEPS),
+    PagePlace("transactions", {"show": "atomic"}),
 )
 """Every page, and the parts of those that have many."""
 
@@ -87,13 +87,13 @@ def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window
 
 
 def test_controls_of_all_pages_have_names_in_chinese(window, qapp):  # noqa: F811  the fixture
-    window._services.set_language("zh")
+    window.services.set_language("zh")
     missing: dict[str, list[str]] = {}
     for entry in PAGES:
         window.navigate(entry.page_id)
         qapp.processEvents()
         missing[entry.page_id] = unnamed(window)
-    window._services.set_language("en")
+    window.services.set_language("en")
     assert {page: names for page, names in missing.items() if names} == {}
 
 

@@ -151,7 +151,7 @@ def test_the_window_and_its_palette(qtbot, tmp_path, theme, source):
     frame = Frame(tmp_path / "window.ini", theme, source=source)
     qtbot.addWidget(frame.window)
     action = frame.window.actions_known.get("topic.new")
-    blocked = {entry.title: entry.blocked for entry in palette_entries("", frame.window)}
+    blocked = {entry.title: entry.blocked for entry in palette_entries("", frame.window.frame)}
     assert action.blocked() == blocked["New topic"] == (REASON if source.read_only else "")
 
 

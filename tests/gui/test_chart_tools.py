@@ -12,8 +12,7 @@ from shiboken6 import isValid
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
-from gui.views.chart_table import ChartTable, chart_rows
-from gui.views.chart_tools import RuleLine, brush_time_range, show_table
+from gui.views.chart_tools import ChartTable, RuleLine, brush_time_range, chart_rows, show_table
 from gui.views.events.view import EventsView
 from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView

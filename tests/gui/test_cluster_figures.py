@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from broker_core.api import RequestCode, StoreError, emit
+from broker_core.api import RequestCode, StoreError
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import BrokerAnswer, ReadStore
 from broker_core.worker.refusals import cluster_refusal
 from gui.views.explanation import explained_at, explained_column

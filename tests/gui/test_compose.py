@@ -30,8 +30,9 @@ from gui.models.compose_history import (
     with_draft,
     with_template,
 )
-from gui.models.messages import ALL_QUEUES, Draft
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.models.messages import ALL_QUEUES, MessageDraft
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.views.messages.audience import groups_of_topic
 from gui.views.messages.burst import UNANSWERED_MAX, Burst
 from gui.views.messages.compose_dialog import ComposeDialog
@@ -138,7 +139,9 @@ def test_deliveries_are_levels_durations_and_times():
 
 
 def test_a_draft_with_variables_makes_another_message_each_time():
-    draft = Draft("orders", ALL_QUEUES, "${pick:a}", "K-${n}", (("no", "${n:3}"), ("__SHARDINGKEY", "s${n}")), b'{"n": ${n}}')
+    draft = MessageDraft(
+        "orders", ALL_QUEUES, "${pick:a}", "K-${n}", (("no", "${n:3}"), ("__SHARDINGKEY", "s${n}")), b'{"n": ${n}}'
+    )
     template = DraftTemplate(draft, queues=range(8), fills=True)
     one, two = (template.message(Moment(number, NOW_MS, random.Random(1))) for number in (1, 2))
     assert (one.body, two.body) == (b'{"n": 1}', b'{"n": 2}')
@@ -148,13 +151,13 @@ def test_a_draft_with_variables_makes_another_message_each_time():
 
 def test_variables_stay_where_they_are_not_to_be_filled_in_and_bytes_stay_bytes():
     moment = Moment(1, NOW_MS, random.Random(1))
-    kept = DraftTemplate(Draft("t", 0, "", "${k}", (), b"${x}"), queues=(), fills=False).message(moment)
+    kept = DraftTemplate(MessageDraft("t", 0, "", "${k}", (), b"${x}"), queues=(), fills=False).message(moment)
     assert (kept.body, kept.properties["KEYS"]) == (b"${x}", "${k}")
     body = b"\xff\xfe${n}"
-    assert DraftTemplate(Draft("t", 0, "", "", (), body), queues=(), fills=True).message(moment).body == body
-    assert DraftTemplate(Draft("t", 0, "", "", (), b"$${n}"), queues=(), fills=True).message(moment).body == b"${n}"
+    assert DraftTemplate(MessageDraft("t", 0, "", "", (), body), queues=(), fills=True).message(moment).body == body
+    assert DraftTemplate(MessageDraft("t", 0, "", "", (), b"$${n}"), queues=(), fills=True).message(moment).body == b"${n}"
     with pytest.raises(TemplateError):
-        DraftTemplate(Draft("t", 0, "", "${k}", (), b""), queues=(), fills=True)
+        DraftTemplate(MessageDraft("t", 0, "", "${k}", (), b""), queues=(), fills=True)
 
 
 # ---- bursts ----
@@ -169,7 +172,7 @@ class Clock:
 
 
 def burst_of(source, qapp, count: int, rate: float, clock: Clock) -> tuple[Burst, list[tuple[int, object]]]:
-    template = DraftTemplate(Draft("orders", 0, "", "", (), b"${n}"), queues=(), fills=True)
+    template = DraftTemplate(MessageDraft("orders", 0, "", "", (), b"${n}"), queues=(), fills=True)
     made = Burst(
         source,
         lambda number: template.message(Moment(number, NOW_MS, random.Random(1))),
@@ -404,7 +407,7 @@ def test_what_was_sent_takes_the_place_of_all_that_was_entered(compose, tmp_path
 
 
 def test_templates_come_back_by_name_whatever_else_was_kept():
-    draft = Draft("orders", 3, "PAID", "k1 k2", (("region", "hz"),), b'{"n": {{seq}}}')
+    draft = MessageDraft("orders", 3, "PAID", "k1 k2", (("region", "hz"),), b'{"n": {{seq}}}')
     kept = with_template(with_template({}, "b", draft), "A", replace(draft, tag="NEW"))
     assert list(templates_from_text(templates_to_text(kept))) == ["A", "b"]
     assert templates_from_text(templates_to_text(kept))["b"] == draft
@@ -413,7 +416,7 @@ def test_templates_come_back_by_name_whatever_else_was_kept():
 
 
 def test_there_is_a_bound_to_templates():
-    draft = Draft("orders", -1, "", "", (), b"x")
+    draft = MessageDraft("orders", -1, "", "", (), b"x")
     full = {f"t{number}": draft for number in range(TEMPLATES_MAX)}
     assert with_template(full, "one more", draft) == full
     assert with_template(full, "t0", replace(draft, tag="A"))["t0"].tag == "A"
@@ -485,13 +488,13 @@ def test_a_resend_changes_nothing_that_nobody_has_edited(compose, source, qtbot)
 
 
 def test_the_history_is_bounded_and_survives_what_it_cannot_read():
-    drafts: list[Draft] = []
+    drafts: list[MessageDraft] = []
     for number in range(DRAFTS_MAX + 5):
-        drafts = with_draft(drafts, Draft("t", 0, "", "", (("a", "b"),), b"%d" % number))
+        drafts = with_draft(drafts, MessageDraft("t", 0, "", "", (("a", "b"),), b"%d" % number))
     assert [draft.body for draft in drafts] == [b"%d" % number for number in range(DRAFTS_MAX + 4, 4, -1)]
     assert with_draft(drafts, drafts[3])[0] == drafts[3]
     assert len(with_draft(drafts, drafts[3])) == DRAFTS_MAX
-    assert with_draft(drafts, Draft("t", 0, "", "", (), b"x" * (BODY_BYTES_MAX + 1))) == drafts
+    assert with_draft(drafts, MessageDraft("t", 0, "", "", (), b"x" * (BODY_BYTES_MAX + 1))) == drafts
     assert drafts_from_text(drafts_to_text(drafts)) == drafts
     assert drafts_from_text('[["t"], 7, ["t", 0, "", "", [], "no base64!", 0]]') == []
     assert drafts_from_text('[["t", 0, "", "", [], "退款", 0]]') == []
@@ -551,7 +554,7 @@ def import_files(qtbot, dialog, source, folder):
 def test_what_is_composed_reaches_the_real_broker(qtbot, tmp_path, monkeypatch, theme):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
-    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker = WorkerProcess(WorkerArguments(tmp_path / "store", 0, 0, settings=settings))
     worker.start()
     source = worker.source
     qtbot.waitUntil(lambda: source.status is not SourceStatus.STARTING and source.state is not None, timeout=TIMEOUT_MS)

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from gui.connections.cluster import ATTACHED, COLOURS, Cluster
 from gui.connections.secret_file import SecretFile
 from gui.connections.secret_store import SERVICE, SecretStore
-from gui.main_window.connect_dialog import ConnectDialog
-from gui.main_window.connect_fields import SOCKS, SSH
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
+from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.connect_fields import SOCKS, SSH
 from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.widgets import fitted_dialog
 from gui.widgets.fitted_dialog import FieldsRoom

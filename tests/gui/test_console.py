@@ -17,8 +17,8 @@ from broker_core.worker.questions.administration import CreateTopic
 from gui.app.console import Console, set_scale
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.commands import SCALE_KEY
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import SCALE_KEY
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
 from tests.support.process_family import descendants, left_running
@@ -46,7 +46,7 @@ class _Events:
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
     hook = sys.excepthook
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0)
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     yield made
     made.window.close()
@@ -79,10 +79,9 @@ def test_a_killed_worker_is_told_and_the_banners_button_brings_it_back(console, 
 
 def test_pages_are_imported_before_they_are_opened(console, qtbot):
     console.begin()
-    qtbot.waitUntil(lambda: console._imports is not None, timeout=WAIT_MS)
-    with qtbot.waitSignal(console._imports.done, timeout=WAIT_MS):
-        pass
-    assert all(entry.module in sys.modules for entry in console.window.page_entries)
+    # They may all be there before anybody could wait for a signal: other tests have imported them.
+    qtbot.waitUntil(lambda: console._imports is not None and not console._imports.is_running, timeout=WAIT_MS)
+    assert all(entry.module in sys.modules for entry in console.window.services.pages)
 
 
 def asked(qtbot, ask):
@@ -144,10 +143,10 @@ def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
 
     def runs_there() -> bool:
         ready = console.worker.source.ready
-        return ready is not None and ready.store_directory == str(second) and console.window.newest_state is not None
+        return ready is not None and ready.store_directory == str(second) and console.window.frame.state is not None
 
     qtbot.waitUntil(runs_there, timeout=WAIT_MS)
-    assert console.window.newest_state is console.worker.source.state
+    assert console.window.frame.state is console.worker.source.state
     assert console.window.area.current.page_id == "overview"
     assert [cluster.address for cluster in console._known_clusters()] == [str(second), str(first)]
 
@@ -166,7 +165,7 @@ def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbo
         console.switch(cluster)
 
         def is_shown() -> bool:
-            state = console.window.newest_state
+            state = console.window.frame.state
             return console.worker.source.name == cluster.address and state is not None and "orders" in state.catalog.topics
 
         qtbot.waitUntil(is_shown, timeout=WAIT_MS)
@@ -187,7 +186,7 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     monkeypatch.setattr(qapp, "quit", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     options = WindowOptions(
-        WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0),
+        WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0),
         settings_file=tmp_path / "window.ini",
         reports_folder=tmp_path / "reports",
         prepare_reports=True,
@@ -200,8 +199,8 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     console.window.actions_known.run("demo.play")
     console.window.navigate("reports")
     qtbot.waitUntil(lambda: preparation.is_running, timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: console.window.newest_state is not None, timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: console.window.newest_state.totals["put_messages"] > 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.window.frame.state is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.window.frame.state.totals["put_messages"] > 0, timeout=WAIT_MS)
     console.reports.start(console.reports.order(reports()[0], (console.worker.source.ready.store_directory,)))
     family = descendants() - others
     assert len(family) >= 4
@@ -219,7 +218,7 @@ def test_an_error_that_nothing_caught_is_shown(console):
     console.begin()
     sys.excepthook(ValueError, ValueError("no such queue"), None)
     assert console.errors.count == 1
-    assert console.window.toasts.shown_texts == ["Orbit made a mistake: ValueError: no such queue"]
+    assert console.window.notices.toasts.shown_texts == ["Orbit made a mistake: ValueError: no such queue"]
 
 
 def test_an_error_of_another_thread_is_shown_by_this_one(console, qtbot):
@@ -228,8 +227,8 @@ def test_an_error_of_another_thread_is_shown_by_this_one(console, qtbot):
     beside = threading.Thread(target=lambda: sys.excepthook(ValueError, ValueError("beside"), None))
     beside.start()
     beside.join()
-    assert words not in console.window.toasts.shown_texts
-    qtbot.waitUntil(lambda: words in console.window.toasts.shown_texts, timeout=WAIT_MS)
+    assert words not in console.window.notices.toasts.shown_texts
+    qtbot.waitUntil(lambda: words in console.window.notices.toasts.shown_texts, timeout=WAIT_MS)
 
 
 @pytest.mark.parametrize(("percent", "factor"), [(150, "1.5"), (200, "2.0"), (100, None), (33, None)])

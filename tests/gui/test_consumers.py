@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import WorkerError, emit
+from broker_core.api import RunningInfo, WorkerError, read_running_info
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import ListMembers, Members
 from gui.models.consumers import (
     GroupHealth,
@@ -32,8 +33,7 @@ from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot,
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.words.amounts import online_text
-from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
-from monitoring.admin.clients import RunningInfo, read_running_info
+from gui.words.text import UNKNOWN
 from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD
@@ -43,6 +43,7 @@ from tests.support.fake_source import (
     fake_members,
     fake_state,
 )
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -391,17 +392,13 @@ def test_models_keep_qts_rules(make_view):
 
 def test_texts_follow_the_language(make_view, qapp, qtbot):
     view = make_view(FakeSource())
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
         assert view.header.title == "payment-settle"  # names are never translated
         assert [view.tabs.tabText(i) for i in range(3)] == ["堆积", "成员 2", "订阅 2"]
         assert view.lag.facts["drains"].name.text() == "预计消化"
-    finally:
-        qapp.removeTranslator(translator)
 
 
 def test_a_broker_that_is_away_is_named_beside_the_members_and_they_are_asked_for_when_it_is_back(make_view):

@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.main_window.copy_dialog import UNFINISHED_KEY, CopyDialog
 from gui.main_window.copy_ends import ends_of
-from gui.models.copy_order import CopyEnd, CopyOrder, Span, resume_arguments
+from gui.models.copy_order import CopyCommand, CopyEnd, Span, resume_arguments
+from gui.operations.clusters import Clusters
 from gui.operations.message_job import JobState, MessageJob
 from gui.operations.tasks import TaskList
 from tests.support.fake_child import FakeChild
@@ -56,10 +56,10 @@ def opened(qtbot, qapp, theme, settings, child):
 
 
 def test_a_copy_says_all_that_was_asked_for():
-    assert CopyOrder(**ENDS).arguments(dry_run=True) == [
+    assert CopyCommand(**ENDS).arguments(dry_run=True) == [
         "copy", "--from", "prod:9876", "--to", "h:1", "--topic=orders", "--dry-run",
     ]  # fmt: skip
-    asked = CopyOrder(
+    asked = CopyCommand(
         source=CopyEnd("prod:9876", details="{}"), target=CopyEnd("/s", is_store=True), topics="a, b", groups="*",
         span=Span.TIME, since="-2h", now_ms=5, offsets=True, change_settings=True, rate=100,
     )  # fmt: skip
@@ -87,8 +87,8 @@ def test_a_copy_says_all_that_was_asked_for():
     ],
 )
 def test_what_is_missing_is_said(wrong):
-    assert CopyOrder(**ENDS | wrong).fault
-    assert CopyOrder(**ENDS).fault == ""
+    assert CopyCommand(**ENDS | wrong).fault
+    assert CopyCommand(**ENDS).fault == ""
 
 
 # ---- the clusters ----

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import ORIGIN_LINK, ConnectionLostError, OrbitError, RemoteError
@@ -16,17 +16,17 @@ from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
-from gui.views.dead_letters.flow import CLOSE, EDIT, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
-from gui.views.dead_letters.receipt import HEAD
+from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
 from gui.views.dead_letters.view import DeadLettersView
 from gui.words.broker_words import broker_text
-from gui.words.text import CatalogueTranslator, load_catalogue, tr
+from gui.words.text import tr
 from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, Note
 from monitoring.resend_receipt import UNANSWERED
 from monitoring.resending import Part, ResendOutcome, Target
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, fake_state
+from tests.support.languages import shown_in
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -291,14 +291,10 @@ def test_the_reasons_of_a_resend_follow_the_language(view, flow, qapp):
     reason = "127.0.0.1:10911 did not answer within 3,000 ms"
     flow.verify.show_outcome(ResendOutcome(refused=(("id", reason),)))
     assert reason in flow.verify.failures.text
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         flow.verify.retranslate()
         assert "did not answer" not in flow.verify.failures.text
         assert tr(STEP_NAMES[CLOSE]) == "结案"
-    finally:
-        QCoreApplication.removeTranslator(translator)
 
 
 @pytest.mark.parametrize(

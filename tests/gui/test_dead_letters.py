@@ -11,7 +11,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from broker_core.api import ORIGIN_LINK, OrbitError, RemoteError, RequestCode, WorkerError, emit
+from broker_core.api import ORIGIN_LINK, OrbitError, RemoteError, RequestCode, WorkerError
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
 from broker_core.worker.questions.stored_messages import (

@@ -31,11 +31,12 @@ from gui.views.delay.columns import countdown_text
 from gui.views.delay.lane_reader import KEPT_MS, POINTS
 from gui.views.delay.view import DelayView
 from gui.widgets.chip import Chip
-from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.words.text import UNKNOWN
 from monitoring.delay import Lateness, no_delays
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_delayed, fake_delays, fake_state
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -393,16 +394,12 @@ def test_a_page_before_the_first_figures_is_empty(make_view):
 
 def test_the_page_is_told_in_chinese(make_view, source, qapp, qtbot):
     view = make_view(source)
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
         assert view.header.title == "延时"
         assert view.waiting.deliver.text() == "立即投递…"
         assert view.levels.headerData(2, Qt.Orientation.Horizontal) == "等待中"
-    finally:
-        QApplication.removeTranslator(translator)
 
 
 # ---- lateness ----

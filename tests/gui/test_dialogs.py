@@ -10,17 +10,17 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect, QSize
 from PySide6.QtWidgets import QDialog, QLabel, QPushButton, QScrollArea, QWidget
 
 from gui.main_window.close_question import CloseQuestion
-from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.range_dialog import RangeDialog
 from gui.operations.report_schedules import ReportSchedules
 from gui.views.chart_tools import show_table
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.messages.compare_dialog import CompareDialog
+from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.replay_dialog import ReplayDialog
-from gui.views.messages.rules_dialog import RulesDialog
 from gui.views.reports.schedule_dialog import ScheduleDialog
-from gui.views.tail.rules_dialog import RulesDialog as ColourRulesDialog
+from gui.views.tail.tail_rules_dialog import TailRulesDialog
 from gui.widgets import fitted_dialog
 from gui.widgets.basic import ElidedLabel
 from gui.widgets.fitted_dialog import SCREEN_MARGIN, FieldsRoom, FittedDialog
@@ -60,10 +60,10 @@ def of_messages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDia
     yield ReplayDialog(context, chosen, page)
     yield CompareDialog(context, context.decoders, detail, (("the other", 1_000),), page)
     yield HandDialog(context.source, context.theme, context.source.state, [detail], page)
-    rules = RulesDialog(context.decoders, context.theme, named("orders"), page)
+    rules = DecodingRulesDialog(context.decoders, context.theme, named("orders"), page)
     rules.add.click()
     yield rules
-    yield ColourRulesDialog(context.theme, (), page)
+    yield TailRulesDialog(context.theme, (), page)
 
 
 def of_pages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture

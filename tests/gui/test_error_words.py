@@ -6,7 +6,6 @@ import errno
 import re
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 
 from broker_core.api import (
     ConnectionLostError,
@@ -21,7 +20,7 @@ from gui.gallery.sources import REASON
 from gui.views.list_read import say_not_read
 from gui.widgets.notice import Notice
 from gui.words.error_words import _OF_CODES, _OF_KINDS, _OF_SYSTEM, error_line, error_text
-from gui.words.text import CatalogueTranslator, load_catalogue
+from tests.support.languages import shown_in
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 PUBLIC = {kind for kind, of in OrbitError.kinds.items() if of.__module__ == "broker_core.errors"}
@@ -88,13 +87,9 @@ def test_what_was_not_read_can_be_read_again_and_follows_the_language(qtbot, the
     notice.button.click()
     assert asked == [1]
 
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         qtbot.waitUntil(lambda: notice.button.text() == "重试")
         assert CHINESE.search(notice.text)
-    finally:
-        QCoreApplication.removeTranslator(translator)
     qtbot.waitUntil(lambda: notice.button.text() == "Retry")
     notice.set("something else")
     assert not notice.button.isVisible()

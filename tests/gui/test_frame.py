@@ -15,18 +15,19 @@ from shiboken6 import isValid
 from broker_core.api import WorkerLostError
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.close_question import CloseQuestion, LossQuestion, losses
-from gui.main_window.clusters import Clusters
-from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
-from gui.main_window.notices import SYSTEM_KEY, Notices
+from gui.main_window.notices import Notices
 from gui.main_window.page_area import TITLE_WIDTH_MAX
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.models.reports import RunState
+from gui.operations.clusters import Clusters
 from gui.operations.requests import BegunLater
 from gui.operations.tasks import TaskList
+from gui.settings.values import SYSTEM_NOTICES_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.views.action_dialog import ActionDialog
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.settings.connection_rows import connection_rows
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -62,8 +63,8 @@ def frame(make_frame):
 
 
 def test_a_pasted_link_opens_its_place(frame, qtbot):
-    palette = frame.window.palette_view
-    frame.window.show_palette("orbit://topic/orders")
+    palette = frame.window.commands.palette
+    frame.window.commands.show_palette("orbit://topic/orders")
     assert palette.shown_titles == ["Open orbit://topic/orders"]
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert frame.area.current.opened == [{"topic": "orders"}]
@@ -78,8 +79,8 @@ def test_the_link_to_what_is_shown_is_copied(frame):
 def test_a_link_that_leads_nowhere_is_told(frame):
     frame.window.open_link("orbit://moon")
     frame.window.open_link("orbit://topic")
-    assert "there is no page “moon”" in frame.window.toasts.shown_texts[0]
-    assert "names one" in frame.window.toasts.shown_texts[1]
+    assert "there is no page “moon”" in frame.window.notices.toasts.shown_texts[0]
+    assert "names one" in frame.window.notices.toasts.shown_texts[1]
     assert frame.ids() == ["overview"]
 
 
@@ -123,7 +124,7 @@ def test_a_tab_that_is_closed_leaves_no_button_in_python(frame):
 
     def open_and_close():
         for _ in range(10):
-            frame.window.navigation.open(Place("topics"), new_tab=True)
+            frame.window.navigation.open(PagePlace("topics"), new_tab=True)
             frame.window.navigation.close_current()
 
     open_and_close()
@@ -178,7 +179,7 @@ def test_keys_work_in_a_window_of_its_own(frame, qtbot):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert frame.window.live.paused
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-    assert frame.window.palette_view.window() is window
+    assert frame.window.commands.palette.window() is window
 
 
 def test_a_window_of_its_own_is_dimmed_while_the_broker_is_gone_and_restyled(frame, theme, qtbot):
@@ -197,7 +198,7 @@ def test_a_window_of_its_own_is_dimmed_while_the_broker_is_gone_and_restyled(fra
 def test_windows_and_places_of_tabs_are_remembered(make_frame):
     first = make_frame()
     first.window.navigate("topics", topic="orders")
-    first.window.open_in_new_tab("welcome")
+    first.navigation.open(PagePlace("welcome"), new_tab=True)
     first.window.navigate("topics")
     first.window.actions_known.run("window.detach")
     first.window.close()
@@ -246,7 +247,7 @@ def test_a_layout_file_that_somebody_edited_does_no_harm(make_frame):
 
 def test_titles_of_many_tabs_are_whole_and_the_one_in_front_is_in_sight(frame):
     for number in range(15):
-        frame.window.open_in_new_tab("topics")
+        frame.navigation.open(PagePlace("topics"), new_tab=True)
         frame.area.current.title_changed.emit(f"Messages: topic-{number}")
     tabs = frame.area.tabs
     for index in range(tabs.count()):
@@ -296,8 +297,8 @@ def test_what_is_no_page_is_looked_for_in_the_palette(frame, qtbot):
     search = frame.window.side_bar.search
     qtbot.keyClicks(search, "payment-settle")
     qtbot.keyClick(search, Qt.Key.Key_Return)
-    assert frame.window.palette_view.isVisible()
-    assert "%DLQ%payment-settle" in frame.window.palette_view.shown_titles
+    assert frame.window.commands.palette.isVisible()
+    assert "%DLQ%payment-settle" in frame.window.commands.palette.shown_titles
 
 
 def test_f6_goes_round_the_parts_of_the_window(frame, qtbot):
@@ -346,11 +347,11 @@ def test_a_restart_asks_only_if_clients_would_lose_the_broker(frame):
     assert frame.restarts == 0
     question.stay.click()
     assert frame.restarts == 0
-    frame.window.restart_broker()
+    frame.window.commands.restart_broker()
     frame.window.findChildren(LossQuestion)[-1].go.click()
     assert frame.restarts == 1
     frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
-    frame.window.restart_broker()
+    frame.window.commands.restart_broker()
     assert frame.restarts == 2
 
 
@@ -378,7 +379,7 @@ def test_what_is_lost_by_closing():
 def test_the_desktop_tells_of_warnings_while_nobody_looks(frame, monkeypatch):
     told: list[str] = []
     notices = Notices(
-        frame.window._services.theme,
+        frame.window.services.theme,
         frame.window,
         frame.window.tool_bar,
         frame.settings,
@@ -390,7 +391,7 @@ def test_the_desktop_tells_of_warnings_while_nobody_looks(frame, monkeypatch):
     looking = Qt.ApplicationState.ApplicationInactive
     notices.show("only news")
     notices.show("the disk fills", state=State.CRITICAL)
-    frame.settings.setValue(SYSTEM_KEY, False)
+    frame.settings.setValue(SYSTEM_NOTICES_KEY, False)
     notices.show("unwanted", state=State.CRITICAL)
     assert told == ["the disk fills"]
 
@@ -589,7 +590,7 @@ def test_a_report_is_told_once_whatever_cluster_is_shown(frame):
     frame.window.attach(frame.backend(FakeSource()))
     spec = SimpleNamespace(title="Throughput over time", needs_samples=False)
     frame.reports.ended.emit(SimpleNamespace(state=RunState.COMPLETE, order=SimpleNamespace(spec=spec), rows=5))
-    assert [notice.text for notice in frame.window.toasts.kept] == ["Throughput over time: 5 messages read"]
+    assert [notice.text for notice in frame.window.notices.toasts.kept] == ["Throughput over time: 5 messages read"]
 
 
 def test_detached_windows_end_with_the_main_window(frame, qtbot):

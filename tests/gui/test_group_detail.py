@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
-from broker_core.api import MessageQueue, RemoteError, RequestCode, ResponseCode, emit
+from broker_core.api import MessageQueue, RemoteError, RequestCode, ResponseCode
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from broker_core.worker.questions.history import ReadOwnership
 from gui.models.offset_moves import offset_at, scale_low, shares_of

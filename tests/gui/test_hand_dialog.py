@@ -10,7 +10,8 @@ from broker_core.api import RemoteError, RequestCode
 from broker_core.client.push_consumer import PushConsumer
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessageById, SendMessage, SendReceipt
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.views.messages.hand_dialog import HANDED_MAX, HandDialog
 from gui.views.messages.view import MessagesView
 from monitoring.sources.base import SourceStatus
@@ -157,7 +158,7 @@ def test_no_more_are_given_than_a_person_would_mean(show_page, source):
 def test_a_real_consumer_gets_the_message_and_its_answer_comes_back(qtbot, tmp_path, monkeypatch, theme):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
-    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker = WorkerProcess(WorkerArguments(tmp_path / "store", 0, 0, settings=settings))
     worker.start()
     source = worker.source
     qtbot.waitUntil(lambda: source.status is not SourceStatus.STARTING and source.state is not None, timeout=TIMEOUT_MS)

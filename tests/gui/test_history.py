@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from broker_core.api import WorkerError
 from broker_core.worker.questions.history import EventPage, ReadEvents, ReadHistory
 from broker_core.worker.questions.history import HistoryLines as Answer
-from gui.operations.history import EventMarks, HistoryLines, RecordBegin
+from gui.operations.history import ChartHistory, EventMarks, RecordBegin
 from gui.plots.event_marks import chart_marks
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
@@ -58,7 +58,7 @@ def asked(source: FakeSource) -> list[ReadHistory]:
 
 def test_what_the_window_recorded_itself_is_not_asked_for(owner):
     source = Source()
-    lines = HistoryLines(source, recorded(601), owner)
+    lines = ChartHistory(source, recorded(601), owner)
 
     x, y = lines.lines([NAME], NOW_MS - 600_000, NOW_MS)[NAME]
 
@@ -69,7 +69,7 @@ def test_what_the_window_recorded_itself_is_not_asked_for(owner):
 
 def test_what_lies_before_comes_from_the_history_with_both_extremes(owner):
     source = Source()
-    lines = HistoryLines(source, recorded(601), owner)
+    lines = ChartHistory(source, recorded(601), owner)
     drawn = []
     lines.arrived.connect(lambda: drawn.append(1))
 
@@ -88,7 +88,7 @@ def test_an_earlier_range_of_the_same_length_is_asked_for(owner):
     source, history = Source(), History(samples_max=600)
     for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):
         history.record(time_ms, [NAME], [5.0])
-    lines = HistoryLines(source, history, owner)
+    lines = ChartHistory(source, history, owner)
 
     lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(ow
     source, history = Source(), History(samples_max=600)
     for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):
         history.record(time_ms, [NAME], [5.0])
-    lines = HistoryLines(source, history, owner)
+    lines = ChartHistory(source, history, owner)
 
     for to_ms in (NOW_MS, NOW_MS + 1_000):
         lines.lines([NAME], to_ms - 6 * HOUR_MS, to_ms)
@@ -116,7 +116,7 @@ def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(ow
 def test_a_record_that_gets_longer_is_waited_for_and_not_asked_for_with_every_figure(owner):
     source = Source()
     source.hold = True
-    lines = HistoryLines(source, recorded(61), owner)
+    lines = ChartHistory(source, recorded(61), owner)
     began_ms = NOW_MS - 10 * 60_000
     for second in range(30):
         lines.lines([NAME], began_ms, NOW_MS + second * 1_000)
@@ -130,7 +130,7 @@ def test_a_record_that_gets_longer_is_waited_for_and_not_asked_for_with_every_fi
 
 def test_other_series_do_not_show_the_old_ones(owner):
     source = Source()
-    lines = HistoryLines(source, recorded(61), owner)
+    lines = ChartHistory(source, recorded(61), owner)
     lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
     source.hold = True
 
@@ -142,7 +142,7 @@ def test_other_series_do_not_show_the_old_ones(owner):
 def test_what_was_refused_is_told_once_and_until_it_is_read(owner):
     source = Source()
     source.fail_with = WorkerError("the record is locked")
-    lines = HistoryLines(source, recorded(61), owner)
+    lines = ChartHistory(source, recorded(61), owner)
     told = []
 
     def draw():
@@ -186,7 +186,7 @@ def test_events_that_were_refused_are_told_and_asked_for_again_after_a_while(own
 def test_without_a_broker_or_after_an_error_the_windows_own_record_is_shown(owner):
     for source in (FakeSource(status=SourceStatus.LOST), FakeSource()):
         source.fail_with = WorkerError("no history")
-        lines = HistoryLines(source, recorded(61), owner)
+        lines = ChartHistory(source, recorded(61), owner)
         x, _y = lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)[NAME]
         assert x[0] == NOW_MS / 1_000 - 60
 

@@ -11,7 +11,7 @@ from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.models.transactions import WAITING
 from gui.processes.demo import DemoPace
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.views.delay.actions import DELIVER
 from gui.views.transactions.actions import ROLL_BACK
 from monitoring.sources.base import SourceStatus
@@ -23,7 +23,7 @@ LONG_LEVEL = 10
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0)
     hook = sys.excepthook
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     made.window.show()

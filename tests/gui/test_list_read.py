@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 
 from broker_core.api import StoreError
 from gui.gallery.sources import REASON
@@ -17,8 +16,9 @@ from gui.views.delay.waiting_panel import LEVEL, TIMERS
 from gui.views.events.view import EventsView
 from gui.views.list_read import ListRead
 from gui.views.store.view import StoreView
-from gui.words.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.words.text import TimeZoneChoice
 from tests.support.fake_source import FakeSource
+from tests.support.languages import shown_in
 
 GRIDS = {
     BrokerSettingsView: lambda view: view.grid,
@@ -90,14 +90,10 @@ def test_a_failed_read_is_told_in_the_language_that_is_chosen(show_page, qtbot, 
     view.state_changed(source.state)
     grid = GRIDS[page](view)
     assert REASON in grid.placeholder._detail.text()
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         qtbot.waitUntil(lambda: "10,000 毫秒" in grid.placeholder._detail.text())
         assert re.search("[\u4e00-\u9fff]", said(grid)), said(grid)
         assert grid.placeholder._action.text() == "重试"
-    finally:
-        QCoreApplication.removeTranslator(translator)
 
 
 def test_the_store_is_read_again_when_that_is_asked_for(show_page):

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QStyleOptionComboBox, QWidget
 
 from gui.main_window.page_room import PageRoom
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.dead_letters.flow import STEPS
 from gui.views.page import PageView
@@ -26,15 +26,15 @@ from tests.support.fake_page_context import deliver_background_calls
 from tests.support.long_names import LONG_GROUP, LONG_TOPIC, LongNamedSource, long_named
 
 PLACES = (
-    *(Place(entry.page_id) for entry in PAGES),
-    *(Place("topic", {"topic": LONG_TOPIC, "tab": tab}) for tab in TOPIC_TABS),
-    *(Place("consumers", {"group": LONG_GROUP, "tab": tab}) for tab in GROUP_TABS),
-    Place("consumers", {"group": LONG_GROUP[:-1]}),
-    Place("topic", {"topic": LONG_TOPIC[:-1]}),
-    Place("messages", {"show": "search"}),
-    Place("messages", {"topic": LONG_TOPIC}),
-    *(Place("dead_letters", {"show": step}) for step in STEPS),
-    Place("transactions", {"show": "atomic"}),
+    *(PagePlace(entry.page_id) for entry in PAGES),
+    *(PagePlace("topic", {"topic": LONG_TOPIC, "tab": tab}) for tab in TOPIC_TABS),
+    *(PagePlace("consumers", {"group": LONG_GROUP, "tab": tab}) for tab in GROUP_TABS),
+    PagePlace("consumers", {"group": LONG_GROUP[:-1]}),
+    PagePlace("topic", {"topic": LONG_TOPIC[:-1]}),
+    PagePlace("messages", {"show": "search"}),
+    PagePlace("messages", {"topic": LONG_TOPIC}),
+    *(PagePlace("dead_letters", {"show": step}) for step in STEPS),
+    PagePlace("transactions", {"show": "atomic"}),
 )
 
 
@@ -70,7 +70,7 @@ def test_pages_stay_within_the_window(long_window, qapp, language):
     [("topic", {"topic": LONG_TOPIC}, LONG_TOPIC), ("consumers", {"group": LONG_GROUP}, LONG_GROUP)],
 )
 def test_a_long_title_is_cut_in_its_middle_and_its_tool_tip_says_all(long_window, qapp, page_id, arguments, name):
-    page = open_page(long_window, Place(page_id, arguments), qapp)
+    page = open_page(long_window, PagePlace(page_id, arguments), qapp)
     title = next(one for one in page.header.findChildren(ElidedLabel) if one.whole_text() == name)
     assert title.toolTip() == name
     start, end = title.text().split("…")
@@ -80,7 +80,7 @@ def test_a_long_title_is_cut_in_its_middle_and_its_tool_tip_says_all(long_window
 
 
 def test_words_over_a_missing_thing_are_broken(long_window, qapp):
-    page = open_page(long_window, Place("topic", {"topic": LONG_TOPIC[:-1]}), qapp)
+    page = open_page(long_window, PagePlace("topic", {"topic": LONG_TOPIC[:-1]}), qapp)
     words = next(one for one in page.findChildren(WrappedLabel) if one.isVisible() and LONG_TOPIC[:-1] in one.text())
     assert "\u200b" not in words.text()
     assert words.heightForWidth(400) > words.fontMetrics().height() * 2
@@ -125,7 +125,7 @@ def test_a_name_in_a_menu_keeps_its_ends():
     assert menu_name("orders & more") == "orders && more"
 
 
-def open_page(window, place: Place, qapp) -> PageView:  # noqa: F811  the fixture
+def open_page(window, place: PagePlace, qapp) -> PageView:  # noqa: F811  the fixture
     window.navigate(place.page_id, **place.arguments)
     for _ in range(2):
         deliver_background_calls()

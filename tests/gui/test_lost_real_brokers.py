@@ -37,7 +37,7 @@ from tests.support.real_peer import running_peer
 from tests.support.real_traffic import fill
 from tests.support.watched_pages import Lines, Place, WatchedPages, WatchedScene
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 A, B = "broker-a", "broker-b"
 SENT = 40

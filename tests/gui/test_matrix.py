@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QCoreApplication, QObject, Qt
+from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import RemoteError, WorkerError
 from broker_core.worker.questions.history import HistoryLines
@@ -13,8 +13,9 @@ from gui.models.matrix import NO_MATRIX, Matrix, matrix_of
 from gui.operations.matrix import REFRESH_MIN_MS, HistoryMatrix
 from gui.plots.heat_map import HeatMap
 from gui.theme.tokens import State
-from gui.words.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.words.text import TimeZoneChoice
 from tests.support.fake_source import TAKEN_MS, FakeSource
+from tests.support.languages import shown_in
 
 
 def lines(*rows: dict[int, float], step_ms: int = 1_000) -> HistoryLines:
@@ -182,11 +183,7 @@ def test_why_a_grid_was_not_read_is_told_in_the_language_that_is_chosen(qapp):
     grid = HistoryMatrix(source, owner)
     grid.show(["a:b.c"], TAKEN_MS - 60_000, TAKEN_MS)
     assert grid.fault == REASON
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         assert "10,000 毫秒" in grid.fault
-    finally:
-        QCoreApplication.removeTranslator(translator)
     assert grid.fault == REASON
     owner.deleteLater()

@@ -14,7 +14,8 @@ from gui.main_window.status_bar import _TaskLine
 from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.operations.tasks import TaskList, TaskState
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.views.messages import job_view
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.replay_dialog import ReplayDialog
@@ -337,7 +338,7 @@ def test_export_and_replay_of_a_real_broker(qtbot, tmp_path, monkeypatch, show_p
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
-    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker = WorkerProcess(WorkerArguments(tmp_path / "store", 0, 0, settings=settings))
     worker.start()
     source = worker.source
     qtbot.waitUntil(lambda: source.status is SourceStatus.READY and source.state is not None, timeout=TIMEOUT_MS)

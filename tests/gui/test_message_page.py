@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QFileDialog
 
 from broker_core.api import RemoteError, UsageError
 from broker_core.client.message import Message
@@ -24,15 +24,15 @@ from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.models.lifeline import MISSING, life_chips, life_events
 from gui.plots.life_line import HEAD, LANE, TimeScale
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.theme.tokens import State
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
-from gui.words.text import CatalogueTranslator, load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 from tests.support.remoting_peer import eventually
 
@@ -197,13 +197,9 @@ def test_compressed_time_folds_long_stretches_and_true_time_is_linear():
 
 
 def test_what_the_worker_says_is_missing_is_translated(qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         text = MISSING.text("3 other messages have the same unique key, as in a batch; they are left out.")
         assert text == "另有 3 条消息的唯一 Key 相同（如批量消息），未列出。"
-    finally:
-        QApplication.removeTranslator(translator)
 
 
 # ---- the page ----
@@ -277,15 +273,11 @@ def test_a_message_that_is_gone_is_an_error_with_a_way_back(make_view):
 
 
 def test_the_story_follows_zone_and_language(view, qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         assert view.events.rows[5].title == "第 1 次消费失败"
         view.context.times.toggle()
         assert view.record.pairs()[4][1].endswith(view.context.times.name(TAKEN_MS))
-    finally:
-        view.context.times.toggle()
-        QApplication.removeTranslator(translator)
+    view.context.times.toggle()
 
 
 def test_the_model_of_events_keeps_the_rules_of_qt(view):
@@ -302,7 +294,7 @@ def test_the_model_of_events_keeps_the_rules_of_qt(view):
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0, settings=QUICK)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0, settings=QUICK)
     hook = sys.excepthook
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     made.window.show()

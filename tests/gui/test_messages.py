@@ -28,8 +28,8 @@ from gui.models.message_copy import message_json
 from gui.models.message_properties import property_rows
 from gui.models.messages import (
     ALL_QUEUES,
-    Draft,
     DraftFault,
+    MessageDraft,
     draft_fault,
     dropped_properties,
     json_fault,
@@ -45,10 +45,11 @@ from gui.theme.tokens import State
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
-from gui.words.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.payload.listed import NO_MASK, body_preview
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_detail, fake_state
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -184,7 +185,7 @@ def test_properties_stand_with_unique_key_keys_and_tag_first():
 
 # ---- drafts ----
 
-DRAFT = Draft("orders", ALL_QUEUES, "PAID", "k1  k2\u3000", (("region", "hz"),), b"{}")
+DRAFT = MessageDraft("orders", ALL_QUEUES, "PAID", "k1  k2\u3000", (("region", "hz"),), b"{}")
 
 
 def test_a_draft_becomes_a_command_with_tag_and_keys_as_properties():
@@ -633,9 +634,7 @@ def test_the_zone_changes_shown_times(make_view):
 def test_texts_follow_the_language_and_the_message_stays(make_view, qapp, qtbot):
     view = make_view(FakeSource())
     shown = view.detail.detail
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
@@ -643,8 +642,6 @@ def test_texts_follow_the_language_and_the_message_stays(make_view, qapp, qtbot)
         assert view.bar.queue.itemText(0) == "全部队列"
         assert view.detail.tabs.tabText(0) == "消息体"
         assert view.detail.detail is shown
-    finally:
-        qapp.removeTranslator(translator)
 
 
 # ---- who has consumed them ---------------------------------------------------------------------------------------------

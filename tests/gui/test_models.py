@@ -11,13 +11,13 @@ from PySide6.QtCore import QStringListModel, Qt, qInstallMessageHandler
 from PySide6.QtWidgets import QWidget
 
 import gui
-from gui.main_window.connect_dialog import ConnectDialog
-from gui.main_window.places import Place
-from gui.models.hops import Hop
+from gui.main_window.places import PagePlace
+from gui.models.hops import ConnectionHop
 from gui.models.table import NO_INDEX
-from gui.views.chart_table import ChartTable
+from gui.views.chart_tools import ChartTable
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.store.brokers_panel import BrokersPanel
-from gui.views.store.figures_panel import FiguresPanel
+from gui.views.store.cluster_part import FiguresPanel
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.widgets.data_grid import DataGrid
 from monitoring.admin.runtime import BrokerRuntime
@@ -59,7 +59,7 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
         ImportTopicsDialog(page.context, lambda _topic: False, window),
         ConnectDialog(window, window.services.theme),
     ]
-    dialogs[-1].hops.set_rows([Hop("Port", "h:9876"), Hop("Name server", "h:9876")])
+    dialogs[-1].hops.set_rows([ConnectionHop("Port", "h:9876"), ConnectionHop("Name server", "h:9876")])
     brokers = BrokersPanel(window.services.theme, window)  # which an embedded broker's pages have not
     brokers.show_state(state_with(faults={"b": FAULT}))
     use(brokers)
@@ -72,8 +72,8 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
         use(dialog)
         dialog.close()
     for text in ("", "orders", "no such thing at all", ">"):
-        window.show_palette(text)
-    window.palette_view.close()
+        window.commands.show_palette(text)
+    window.commands.palette.close()
 
 
 def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixture
@@ -91,8 +91,8 @@ def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixtu
 
 def test_every_model_of_the_window_keeps_qts_rules(made, window, qapp, qtbot, tmp_path):  # noqa: F811  the fixture
     source = window._backend.source
-    sections = [Place("settings", {"show": key}) for key in ("keyboard", "connections")]
-    for place in (*PLACES, *sections, Place("message", {"physical_offset": 2_048})):
+    sections = [PagePlace("settings", {"show": key}) for key in ("keyboard", "connections")]
+    for place in (*PLACES, *sections, PagePlace("message", {"physical_offset": 2_048})):
         window.navigate(place.page_id, **place.arguments)
         for _figures in range(3):
             source.push_later()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gui.main_window.clusters import Clusters
+from gui.operations.clusters import Clusters
 from gui.views.overview.view import OverviewView
 from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.views.settings.connection_rows import connection_columns, connection_rows

@@ -12,8 +12,9 @@ from broker_core.worker.questions.lifecycle import Done
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.queries import BackgroundCall, LatestQuery, _Work
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
-from gui.words.text import CatalogueTranslator, load_catalogue, tr
+from gui.words.text import tr
 from tests.support.fake_source import FakePending
+from tests.support.languages import shown_in
 
 WAIT_MS = 60_000
 
@@ -48,6 +49,19 @@ def test_a_question_ends_with_its_owner(qapp):
     owner.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert pending.was_cancelled
+
+
+def test_an_owner_is_freed_as_garbage_after_its_open_question(qtbot):
+    owner = QObject()
+    query: LatestQuery[int] = LatestQuery(owner)
+    gone: list[bool] = []
+    owner.destroyed.connect(lambda: gone.append(True))
+    # The question refers to the owner by its callbacks alone, so that the collector clears it first.
+    query.ask(FakePending(1, held=True), partial(print, owner), pytest.fail)
+    del owner, query
+    with qtbot.captureExceptions() as raised:
+        gc.collect()
+    assert (gone, raised) == ([True], [])
 
 
 def test_a_background_call_runs_elsewhere_and_answers_here(qtbot):
@@ -148,13 +162,9 @@ def test_a_task_is_told_in_the_language_of_the_moment_also_when_it_has_ended(qap
     tasks = TaskList()
     task = tasks.start(lambda: tr("Search"))
     task.finish(lambda: tr("{count} hits", count="3"))
-    translator = CatalogueTranslator(load_catalogue("zh"))
     assert (task.title, task.text) == ("Search", "3 hits")
-    QCoreApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         assert (task.title, task.text) == ("搜索", "3 条命中")
-    finally:
-        QCoreApplication.removeTranslator(translator)
 
 
 def test_a_task_can_be_cancelled_only_while_it_runs(qtbot):

@@ -23,7 +23,6 @@ from gui.views.overview.figures import (
     lagging_groups,
     worst_group,
 )
-from gui.views.overview.flow_figures import message_flow
 from gui.views.overview.flow_picture import (
     CONSUMED,
     CONSUMERS,
@@ -36,9 +35,10 @@ from gui.views.overview.flow_picture import (
     RETRY,
     ROLLED_BACK,
     flow_picture,
+    message_flow,
 )
 from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowScene, band_width
-from gui.views.overview.tables import GroupLagRow, drains_text
+from gui.views.overview.tables_part import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
 from gui.words.text import UNKNOWN

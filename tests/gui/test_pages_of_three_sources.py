@@ -22,7 +22,7 @@ from tests.support.source_differences import unexplained
 from tests.support.watched_pages import CONNECTION, Lines, places, watching
 
 OWN = "own"
-REAL = [pytest.param(name, marks=(pytest.mark.java, pytest.mark.slow)) for name in ("4.9.4", "5.3.3")]
+REAL = [pytest.param(name, marks=(pytest.mark.clients, pytest.mark.slow)) for name in ("4.9.4", "5.3.3")]
 pytestmark = pytest.mark.timeout(3_600)
 
 

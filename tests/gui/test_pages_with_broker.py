@@ -22,7 +22,8 @@ from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.operations.retry_facts import LimitFrom
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.views.dead_letters.view import DeadLettersView
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE
 from gui.views.delay.view import DelayView
@@ -119,7 +120,7 @@ def start(qtbot: QtBot, tmp_path, monkeypatch: pytest.MonkeyPatch, clients: Clie
     workers: list[WorkerProcess] = []
 
     def made(*, read_only: bool = False, **settings: str) -> Scene:
-        options = WorkerOptions(tmp_path / "store", 0, 0, settings=SMALL | settings, read_only=read_only)
+        options = WorkerArguments(tmp_path / "store", 0, 0, settings=SMALL | settings, read_only=read_only)
         worker = WorkerProcess(options)
         workers.append(worker)
         worker.start()

@@ -15,8 +15,8 @@ UNIQUE_ID = "7f0000010a3c18b4aac2a1b2c3d40001"
 def chosen(window, qtbot, text: str) -> tuple[str, dict[str, object]]:  # noqa: F811  the fixture
     """Paste a text and press Enter; returns the page that opens and its arguments."""
     went: list[tuple[str, dict[str, object]]] = []
-    window.navigate = lambda page_id, /, **arguments: went.append((page_id, arguments))
-    palette = window.palette_view
+    window.navigation.open = lambda place: went.append((place.page_id, dict(place.arguments)))
+    palette = window.commands.palette
     palette.popup(text)
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert not palette.isVisible()
@@ -38,16 +38,16 @@ def test_a_pasted_key_is_looked_for_when_it_is_nothing_else(window, qtbot):  # n
 
 
 def test_what_is_known_comes_before_a_key(window):  # noqa: F811  the fixture
-    window.show_palette("payment-settle")
-    titles = window.palette_view.shown_titles
+    window.commands.show_palette("payment-settle")
+    titles = window.commands.palette.shown_titles
     assert titles[-1] == "Find messages with the key payment-settle"
     assert "payment-settle" in titles[:-1]
 
 
 @pytest.mark.parametrize("text", ["", "two words", "#orders", ">theme", "@pay", "orbit://topics"])
 def test_what_can_be_no_key_is_not_offered_as_one(window, text):  # noqa: F811  the fixture
-    window.show_palette(text)
-    assert not [title for title in window.palette_view.shown_titles if title.startswith("Find messages")]
+    window.commands.show_palette(text)
+    assert not [title for title in window.commands.palette.shown_titles if title.startswith("Find messages")]
 
 
 def test_the_side_bar_opens_the_page_that_fits_best(window, qtbot):  # noqa: F811  the fixture

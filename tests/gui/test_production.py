@@ -7,7 +7,7 @@ import pytest
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.connections.cluster import ATTACHED, Cluster
-from gui.main_window.clusters import Clusters
+from gui.operations.clusters import Clusters
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.hand_dialog import HandDialog

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSettings, Qt, QTime
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window.notices import Notices
-from gui.main_window.quiet_hours import FROM_KEY, ON_KEY, QuietHours, keep_quiet_hours, read_quiet_hours
+from gui.settings.quiet_hours import FROM_KEY, ON_KEY, QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.theme.tokens import State
 from gui.views.settings.view import SettingsView
 from tests.support.fake_frame import Frame

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.event_loop.turns import next_turn
-from gui.theme.repaint import repaint_with
+from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice
 
 ROUNDS = 200

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QRect, QSettings, Qt, QTime
 from PySide6.QtWidgets import QLabel, QMessageBox
 
-from gui.models.reports import FigureUnit, past_run, result_charts
+from gui.models.reports import ReportUnit, past_run, result_charts
 from gui.models.schedules import DAILY, Schedule
 from gui.operations.report_estimate import Expected, Question, ReportEstimate, expected, expected_s
 from gui.operations.report_notice import ReportNotice
@@ -20,7 +20,7 @@ from gui.operations.tasks import TaskList
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.processes.spark_child import SparkChild
 from gui.views.reports.charts_panel import JUMP_MARGIN, WINDOW
-from gui.views.reports.query_field import QueryField
+from gui.views.reports.own_fields import QueryField
 from gui.views.reports.result_panel import change_text
 from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.views.reports.section_list import TEXT_WIDTH, SectionKind
@@ -340,7 +340,7 @@ def test_words_of_bars_below_zero_have_room(qtbot, theme):
 
 def test_what_is_no_chart_is_left_out():
     assert [result_charts(text) for text in ("", "[]", '{"charts": [1, {}]}')] == [()] * 3
-    assert result_charts(json.dumps(CHARTS))[0].unit is FigureUnit.COUNT
+    assert result_charts(json.dumps(CHARTS))[0].unit is ReportUnit.COUNT
 
 
 def test_a_table_is_read_when_its_tab_is_chosen(view, qtbot, runner):

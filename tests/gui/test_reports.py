@@ -14,9 +14,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from gui.models.reports import (
-    FigureUnit,
     ManifestFault,
     ReportOrder,
+    ReportUnit,
     RunState,
     StageState,
     after_line,
@@ -33,7 +33,7 @@ from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
-from gui.words.text import CatalogueTranslator, load_catalogue
+from gui.words.text import load_catalogue
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
 from monitoring.sources.base import SourceStatus
@@ -41,6 +41,7 @@ from spark_reports.catalog import TOPICS, find, reports
 from spark_reports.vocabulary import COLUMNS
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 SPEC = find("throughput")
@@ -197,7 +198,7 @@ def test_a_manifest_is_read_into_a_past_run():
     assert (run.title, run.state, run.rows_read, run.rows_skipped) == ("Throughput over time", RunState.COMPLETE, 1000, 5)
     assert run.found_from_ms == round(datetime(2026, 11, 21, 8, 1, tzinfo=UTC).timestamp() * 1_000)
     assert (run.asked_from_ms, run.skipped, run.topics) == (-1, (("other topic", 5),), ("orders",))
-    assert run.headlines[0].unit is FigureUnit.COUNT
+    assert run.headlines[0].unit is ReportUnit.COUNT
     assert run.tables == (("By topic", "by_topic.csv"),)
     assert run.page_path == Path("/r/throughput-1/report.html")
 
@@ -523,9 +524,7 @@ def test_texts_follow_the_language(make_view, qapp, child, qtbot):
     view.form.run_button.click()
     child.say(stage="failed", error="JavaError", message="reports need Java.")
     child.end(7)
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
@@ -533,8 +532,6 @@ def test_texts_follow_the_language(make_view, qapp, child, qtbot):
         assert view.run_panel.chip.text == "失败"
         assert view.run_panel.fault.isVisible()
         assert view.catalog.cards[0].accessibleName() == "吞吐随时间变化"
-    finally:
-        qapp.removeTranslator(translator)
 
 
 def test_a_command_runs_the_report_of_the_running_broker(make_view, child):
@@ -633,10 +630,8 @@ def pressed_rows(view) -> list[str]:
 
 @pytest.fixture(params=["en", "zh"])
 def _language(request, qapp):
-    translator = CatalogueTranslator(load_catalogue(request.param))
-    qapp.installTranslator(translator)
-    yield
-    qapp.removeTranslator(translator)
+    with shown_in(request.param):
+        yield
 
 
 @pytest.mark.usefixtures("_language")

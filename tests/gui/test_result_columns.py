@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtGui import QFontMetrics
 
-from gui.models.reports import FigureUnit, column_unit, read_result_table
+from gui.models.reports import ReportUnit, column_unit, read_result_table
 from gui.models.table import CellKind, ColumnTableModel
 from gui.views.reports.columns import WIDTH_MAX, cell_text, figure_text, result_columns
 from gui.widgets.data_grid import DataGrid
@@ -16,13 +16,13 @@ from gui.words.text import UNKNOWN, TimeZoneChoice
 @pytest.mark.parametrize(
     ("text", "unit", "shown"),
     [
-        ("600", FigureUnit.COUNT, "600"),
-        ("0.6", FigureUnit.SHARE, "60.0 %"),
-        ("61440", FigureUnit.BYTES, "60.0 KiB"),
-        ("", FigureUnit.BYTES, UNKNOWN),
-        ("abc", FigureUnit.COUNT, UNKNOWN),
-        ("2026-11-21T08:01:00Z", FigureUnit.TIME, "2026-11-21 08:01:00.000"),
-        ("orders", FigureUnit.TEXT, "orders"),
+        ("600", ReportUnit.COUNT, "600"),
+        ("0.6", ReportUnit.SHARE, "60.0 %"),
+        ("61440", ReportUnit.BYTES, "60.0 KiB"),
+        ("", ReportUnit.BYTES, UNKNOWN),
+        ("abc", ReportUnit.COUNT, UNKNOWN),
+        ("2026-11-21T08:01:00Z", ReportUnit.TIME, "2026-11-21 08:01:00.000"),
+        ("orders", ReportUnit.TEXT, "orders"),
     ],
 )
 def test_cells_of_a_result_are_written_with_their_unit(qapp, text, unit, shown):
@@ -32,17 +32,17 @@ def test_cells_of_a_result_are_written_with_their_unit(qapp, text, unit, shown):
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [
-        (0, FigureUnit.DURATION, "0 ms"),
-        (0.4, FigureUnit.DURATION, "0.4 ms"),
-        (12.34, FigureUnit.DURATION, "12.3 ms"),
-        (999.6, FigureUnit.DURATION, "1.0 s"),
-        (1_500, FigureUnit.DURATION, "1.5 s"),
-        (-30, FigureUnit.DURATION, "−30 ms"),
-        (-7_200_000, FigureUnit.DURATION, "−2 h"),
-        (-1_250, FigureUnit.COUNT, "−1,250"),
-        (-2_048, FigureUnit.BYTES, "−2.0 KiB"),
-        (-0.25, FigureUnit.SHARE, "−25.0 %"),
-        (float("nan"), FigureUnit.COUNT, UNKNOWN),
+        (0, ReportUnit.DURATION, "0 ms"),
+        (0.4, ReportUnit.DURATION, "0.4 ms"),
+        (12.34, ReportUnit.DURATION, "12.3 ms"),
+        (999.6, ReportUnit.DURATION, "1.0 s"),
+        (1_500, ReportUnit.DURATION, "1.5 s"),
+        (-30, ReportUnit.DURATION, "−30 ms"),
+        (-7_200_000, ReportUnit.DURATION, "−2 h"),
+        (-1_250, ReportUnit.COUNT, "−1,250"),
+        (-2_048, ReportUnit.BYTES, "−2.0 KiB"),
+        (-0.25, ReportUnit.SHARE, "−25.0 %"),
+        (float("nan"), ReportUnit.COUNT, UNKNOWN),
     ],
 )
 def test_a_figure_of_a_result_is_told_also_below_zero_and_below_a_second(value, unit, shown):

@@ -12,7 +12,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSettings, Qt, QTh
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window.page_area import MANY_PARTS
-from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.main_window.services import Backend, WindowServices
+from gui.main_window.window import MainWindow
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.processes.demo import DemoController
@@ -78,7 +79,7 @@ def census(application: QApplication, window: MainWindow) -> Counter[str]:
 
 def one_round(number: int, window: MainWindow, application: QApplication) -> None:
     """Open every page but the first, with figures coming, and close it again."""
-    source, services = window._backend.source, window._services
+    source, services = window._backend.source, window.services
     for place, entry in enumerate(PAGES):
         if entry.page_id == "welcome":
             continue
@@ -104,7 +105,7 @@ def test_pages_opened_and_closed_leave_nothing(window, qapp):
     before = census(qapp, window)
     for number in range(ROUNDS):
         one_round(number, window, qapp)
-    window._services.set_language("en")
+    window.services.set_language("en")
     settle(qapp)
     grown = census(qapp, window) - before
     assert not {kind: count for kind, count in grown.items() if count >= ROUNDS // 2 and kind != KEPT_BY_QT}

@@ -16,7 +16,8 @@ from broker_core.worker.questions.stored_messages import SendMessage
 from gui.operations.decoding import RULES_FILE
 from gui.operations.message_job import JobState
 from gui.operations.search import SearchState
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.views.messages.view import MessagesView
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules
@@ -72,7 +73,7 @@ def start(qtbot, tmp_path, monkeypatch, show_page) -> Iterator:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     workers: list[WorkerProcess] = []
 
-    def begin(options: WorkerOptions) -> Page:
+    def begin(options: WorkerArguments) -> Page:
         worker = WorkerProcess(options)
         workers.append(worker)
         worker.start()
@@ -92,7 +93,7 @@ def start(qtbot, tmp_path, monkeypatch, show_page) -> Iterator:
 
 
 def test_messages_of_a_running_broker_are_found_read_and_sorted(qtbot, start, tmp_path):
-    page = start(WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0))
+    page = start(WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0))
     cities, receipts = ("杭州", "北京", "上海"), []
     for number in range(60):
         body = json.dumps({"city": cities[number % 3], "amount": number}, ensure_ascii=False)
@@ -118,7 +119,7 @@ def test_messages_of_a_running_broker_are_found_read_and_sorted(qtbot, start, tm
 
 
 def test_a_filter_for_a_cell_narrows_the_search(qtbot, start, tmp_path):
-    page = start(WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0))
+    page = start(WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0))
     receipts = []
     for number in range(10):
         message = SendMessage("orders", -1, b"x", {"TAGS": f"t{number % 2}"})
@@ -137,7 +138,7 @@ def test_a_store_that_is_only_read_shows_everything_and_stays_as_it_is(start, tm
     golden = golden_store(name)
     root = golden.unpack(tmp_path)
     before = contents(root)
-    page = start(WorkerOptions(root, files_only=True))
+    page = start(WorkerArguments(root, files_only=True))
     expected = {message.columns["physicalOffset"]: message.columns for message in golden.messages()}
     assert page.find("size > 0") == sorted(expected)
     assert page.search.run.state is SearchState.COMPLETE
@@ -157,7 +158,7 @@ def test_a_store_that_is_only_read_shows_everything_and_stays_as_it_is(start, tm
 
 def test_chinese_and_binary_bodies_are_found_and_read(start, tmp_path):
     golden = golden_store("normal")
-    page = start(WorkerOptions(golden.unpack(tmp_path), files_only=True))
+    page = start(WorkerArguments(golden.unpack(tmp_path), files_only=True))
     chinese = page.find('body contains "退款"')
     assert chinese
     assert all("退款" in text for text in page.column("body") if len(text) < 60)
@@ -178,7 +179,7 @@ def test_damaged_places_are_named_and_the_rest_is_found(start, tmp_path):
         with path.open("r+b") as file:
             file.seek(place % file_bytes + 4)
             file.write(b"\xff" * 16)
-    page = start(WorkerOptions(root, files_only=True))
+    page = start(WorkerArguments(root, files_only=True))
     found = page.find("size > 0")
     expected = {message.columns["physicalOffset"] for message in golden.messages()}
     assert page.search.run.state is SearchState.PARTIAL
@@ -189,7 +190,7 @@ def test_damaged_places_are_named_and_the_rest_is_found(start, tmp_path):
 def test_what_is_masked_is_in_no_list_and_in_no_file(start, tmp_path):
     golden = golden_store("normal")
     write_rules(tmp_path / RULES_FILE, [DecoderRule("*", mask=MaskRules((), (r"\d+", "退款")))])
-    page = start(WorkerOptions(golden.unpack(tmp_path), files_only=True))
+    page = start(WorkerArguments(golden.unpack(tmp_path), files_only=True))
     found = page.find('body contains "退款"')
     rows = [page.search.model.row_at(position) for position in range(len(found))]
     assert any(MASK in row.keys for row in rows)
@@ -211,7 +212,7 @@ def test_what_is_masked_is_in_no_list_and_in_no_file(start, tmp_path):
 
 
 def test_a_search_is_paused_and_goes_on(qtbot, start, tmp_path):
-    page = start(WorkerOptions(golden_store("bigkeys").unpack(tmp_path), files_only=True))
+    page = start(WorkerArguments(golden_store("bigkeys").unpack(tmp_path), files_only=True))
     page.search.bar.set_text("size > 0")
     page.search.bar.submit(plan_only=True)
     page.until(lambda: page.search.run.state is SearchState.PAUSED)

@@ -15,16 +15,14 @@ from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
-from gui.main_window.commands import SCALE_KEY
-from gui.main_window.connect_dialog import ConnectDialog
-from gui.main_window.notices import SYSTEM_KEY
-from gui.main_window.services import is_on
-from gui.models.hops import Hop
+from gui.models.hops import ConnectionHop
 from gui.operations.actions import Action
+from gui.operations.clusters import Clusters
 from gui.operations.requests import BegunLater
 from gui.processes.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import SCALE_KEY, SYSTEM_NOTICES_KEY, is_on
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
@@ -71,20 +69,20 @@ def test_what_cannot_be_used_is_left_out(settings, key, value):
 
 def test_the_command_line_comes_before_what_is_kept(tmp_path):
     saved = SavedBroker(Path("/data/orbit"), 9877, 10912, 512)
-    plain = with_saved(WorkerOptions(default_store()), saved)
+    plain = with_saved(WorkerArguments(default_store()), saved)
     assert (plain.store, plain.name_server_port, plain.broker_port, plain.history_mib) == (
         Path("/data/orbit"),
         9877,
         10912,
         512,
     )
-    given = WorkerOptions(tmp_path, name_server_port=1, broker_port=2, history_mib=3)
+    given = WorkerArguments(tmp_path, name_server_port=1, broker_port=2, history_mib=3)
     assert with_saved(given, saved) == given
 
 
 def test_the_worker_is_told_the_size_of_the_history(tmp_path):
-    assert "--history-mib" not in WorkerOptions(tmp_path).arguments()
-    words = WorkerOptions(tmp_path, history_mib=64).arguments()
+    assert "--history-mib" not in WorkerArguments(tmp_path).arguments()
+    words = WorkerArguments(tmp_path, history_mib=64).arguments()
     assert words[words.index("--history-mib") + 1] == "64"
 
 
@@ -212,7 +210,7 @@ def test_alerts_are_told_through_the_desktop_or_not(make_view, source, window):
     view.open({"show": "notifications"})
     section = view.section("notifications")
     section.desktop.setChecked(False)
-    assert not is_on(view.context.settings, SYSTEM_KEY, default=True)
+    assert not is_on(view.context.settings, SYSTEM_NOTICES_KEY, default=True)
     section.rules.click()
     assert window.opened == [("alerts", {})]
 
@@ -345,7 +343,7 @@ def test_a_connection_that_is_not_shown_is_tested(connections, known):
     assert connections.test_button.text() == "Test"
     connections.test_button.click()
     assert known.asked == [("probe mq.test:9876", "details of Staging")]
-    connections.probe.hops = [Hop("Name server", "mq.test:9876", fault="connection refused", is_tried=True)]
+    connections.probe.hops = [ConnectionHop("Name server", "mq.test:9876", fault="connection refused", is_tried=True)]
     connections.probe.changed.emit()
     assert connections.hops.index(0, 3).data() == "Failed"
     assert "connection refused" in connections.fault.text

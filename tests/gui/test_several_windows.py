@@ -25,15 +25,15 @@ from gui.connections.cluster import (
     kept_text,
 )
 from gui.main_window import menus
-from gui.main_window.clusters import Clusters
-from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.links import cluster_of, on_cluster, place_of
 from gui.main_window.palette_entries import palette_entries
-from gui.main_window.services import text_list
 from gui.models.schedules import Schedule
+from gui.operations.clusters import Clusters
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
+from gui.settings.values import text_list
+from gui.views.connections.connect_dialog import ConnectDialog
 from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
@@ -68,7 +68,7 @@ def make_frame(qtbot, tmp_path, theme, opened):
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
+    worker = WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0)
     made = []
 
     def make(**given):
@@ -123,7 +123,7 @@ def test_the_switcher_opens_windows_beside_this_one(make_frame, theme, opened, m
 
 def test_the_palette_offers_the_other_clusters(make_frame, opened):
     window = make_frame(STAGE, HOME, PROD).window
-    found = {entry.title: entry for entry in palette_entries("", window) if "window of its own" in entry.title}
+    found = {entry.title: entry for entry in palette_entries("", window.frame) if "window of its own" in entry.title}
     assert list(found) == ["Open home in a window of its own", "Open Prod in a window of its own"]
     found["Open Prod in a window of its own"].run()
     assert opened == [(PROD, "")]
@@ -160,7 +160,7 @@ def test_connections_that_other_windows_added_stay(console, tmp_path):
 
 def test_a_start_shows_the_connection_that_it_or_its_link_names(tmp_path):
     keep(tmp_path, HOME, STAGE, PROD)
-    plain = WindowOptions(WorkerOptions(tmp_path / "store"), settings_file=tmp_path / "window.ini")
+    plain = WindowOptions(WorkerArguments(tmp_path / "store"), settings_file=tmp_path / "window.ini")
 
     def shown(**given):
         return first_cluster(WindowOptions(plain.worker, settings_file=plain.settings_file, **given))
@@ -301,7 +301,7 @@ def test_a_link_names_its_cluster_and_is_followed_there(make_frame, opened, qapp
     assert window.area.current.page_id == "topics"
     window.open_link(on_cluster("orbit://overview", "moon:1"))
     assert window.area.current.page_id == "topics"
-    assert "to which there is no connection" in window.toasts.kept[0].text
+    assert "to which there is no connection" in window.notices.toasts.kept[0].text
     assert place_of(other).arguments == {"topic": "orders", "queue": 3}
     assert (cluster_of("orbit://topics"), cluster_of("http://x/?cluster=a"), cluster_of("orbit://[")) == ("", "", "")
 

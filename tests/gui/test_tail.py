@@ -11,7 +11,8 @@ from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.table import CELL_ROLE, CellKind
 from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import TailRow, number_of, packed_rows, unpacked
-from gui.processes.worker_process import WorkerOptions, WorkerProcess
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.theme.tokens import State
 from gui.views.tail import filter_bar
 from gui.views.tail.columns import tail_columns
@@ -394,7 +395,7 @@ def test_the_filter_field_takes_the_focus(view):
 def test_messages_of_the_real_broker_arrive_marked_filtered_and_through_a_pause(qtbot, tmp_path, monkeypatch, show_page):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
-    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker = WorkerProcess(WorkerArguments(tmp_path / "store", 0, 0, settings=settings))
     worker.start()
     source = worker.source
     qtbot.waitUntil(lambda: source.status is not SourceStatus.STARTING and source.state is not None, timeout=TIMEOUT_MS)

@@ -9,7 +9,8 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
-from broker_core.api import RemoteError, RequestCode, emit
+from broker_core.api import RemoteError, RequestCode
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, MeasureTopics
 from broker_core.worker.questions.history import ReadHistory
 from broker_core.worker.questions.stored_messages import SendMessage

@@ -26,10 +26,10 @@ from gui.models.transactions import (
     COMMITTED,
     GIVEN_UP,
     PREPARED,
-    Cell,
     HalfOpPicture,
-    Life,
-    Step,
+    QueueRecord,
+    TransactionLife,
+    TransactionStep,
     atomic_rows,
     board_figures,
     decision_times,
@@ -41,12 +41,11 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
-from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
 from gui.views.transactions.lists import ENDED_AGAIN_MS, ENDED_ROWS, OPEN, PAGE_ROWS, PAST
-from gui.views.transactions.strip_panel import HALVES, LIVES
+from gui.views.transactions.strip_panel import CELLS_MAX, HALVES, LIVES, HalfOpStrip
 from gui.views.transactions.view import TransactionsView
 from gui.widgets.chip import Chip
-from gui.words.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.words.text import UNKNOWN
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
@@ -58,6 +57,7 @@ from tests.support.fake_source import (
     fake_transaction_history,
     fake_transactions,
 )
+from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -118,30 +118,44 @@ def test_a_life_has_its_steps_in_order():
 
 
 def test_half_and_op_records_are_tied_to_each_other():
-    checked = Life(4, COMMITTED, 9, 1, (Step("prepared", 1, 4, 0), Step("checked", 2, 6, 1), Step("decided", 3, 9, 2)))
-    waiting = Life(5, PREPARED, -1, 0, (Step("prepared", 1, 5, 0),))
+    checked = TransactionLife(
+        4,
+        COMMITTED,
+        9,
+        1,
+        (TransactionStep("prepared", 1, 4, 0), TransactionStep("checked", 2, 6, 1), TransactionStep("decided", 3, 9, 2)),
+    )
+    waiting = TransactionLife(5, PREPARED, -1, 0, (TransactionStep("prepared", 1, 5, 0),))
 
     picture = half_op_picture([waiting, checked], half_lag=2, op_lag=0, count=10)
 
-    assert picture.halves == (Cell(4, 4, ""), Cell(5, 5, PREPARED), Cell(6, 4, COMMITTED))
-    assert picture.ops == (Cell(9, 4, COMMITTED),)
-    assert picture.links() == [(Cell(6, 4, COMMITTED), Cell(9, 4, COMMITTED))]
+    assert picture.halves == (QueueRecord(4, 4, ""), QueueRecord(5, 5, PREPARED), QueueRecord(6, 4, COMMITTED))
+    assert picture.ops == (QueueRecord(9, 4, COMMITTED),)
+    assert picture.links() == [(QueueRecord(6, 4, COMMITTED), QueueRecord(9, 4, COMMITTED))]
     assert (picture.half_progress, picture.op_progress) == (5, 10)
 
 
 def test_only_the_ends_of_the_queues_are_drawn():
-    found = [Life(offset, PREPARED, -1, 0, (Step("prepared", 1, offset, 0),)) for offset in range(50, 0, -1)]
+    found = [
+        TransactionLife(offset, PREPARED, -1, 0, (TransactionStep("prepared", 1, offset, 0),)) for offset in range(50, 0, -1)
+    ]
 
     assert [cell.offset for cell in half_op_picture(found, math.nan, math.nan, 3).halves] == [48, 49, 50]
     assert half_op_picture([], 1, 1, 3).half_progress == -1
 
 
 def test_a_picture_before_an_offset_has_no_later_records():
-    checked = Life(4, COMMITTED, 9, 1, (Step("prepared", 1, 4, 0), Step("checked", 2, 6, 1), Step("decided", 3, 9, 2)))
+    checked = TransactionLife(
+        4,
+        COMMITTED,
+        9,
+        1,
+        (TransactionStep("prepared", 1, 4, 0), TransactionStep("checked", 2, 6, 1), TransactionStep("decided", 3, 9, 2)),
+    )
 
     picture = half_op_picture([checked], half_lag=2, op_lag=0, count=10, before=6)
 
-    assert picture.halves == (Cell(4, 4, ""),)
+    assert picture.halves == (QueueRecord(4, 4, ""),)
     assert (picture.half_progress, picture.op_progress, picture.is_end) == (-1, -1, False)
 
 
@@ -567,16 +581,12 @@ def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
 
 def test_the_page_is_told_in_chinese(make_view, source, qtbot):
     view = make_view(source)
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QApplication.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         with qtbot.waitSignal(view.title_changed):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
         assert view.header.title == "事务"
         assert column(view.rows, "state") == ["已准备", "回查中", "无生产者"]
         assert [card.title for card in view.board.picture.cards()] == ["已准备", "回查中", "已提交", "已回滚", "已放弃回查"]
-    finally:
-        QApplication.removeTranslator(translator)
 
 
 def test_an_empty_history_draws_nothing(make_view, source, monkeypatch):

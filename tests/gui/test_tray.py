@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import WorkerError
 from broker_core.worker.questions.alerts import PutAlertRules, RemoveAlertRule
 from gui.main_window.close_question import CloseQuestion
-from gui.main_window.tray import STAY_KEY
+from gui.settings.values import STAY_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from monitoring.alert_rules import AlertRule, Severity, rules_to_json
@@ -93,7 +93,7 @@ def test_a_window_that_stays_asks_nothing_and_goes_on(frame, told):
     assert frame.window.tray.icon.isVisible() or not frame.window.tray.icon.isSystemTrayAvailable()
     assert "goes on in the tray" in told[0]
     frame.source.push_later(1_000)
-    assert frame.window.newest_state is frame.source.state
+    assert frame.window.frame.state is frame.source.state
     frame.window.tray.open()
     assert frame.window.isVisible()
     assert torn_off.isVisible()
@@ -253,7 +253,9 @@ def test_the_menu_action_turns_it_on_and_off(frame):
     assert not actions.run("view.tray")
 
 
-def test_a_store_that_is_only_looked_at_ends_with_its_window(frame, tmp_path):
-    frame.window._services = replace(frame.window.services, store_folder=tmp_path)
-    frame.window.tray.want(stay=True)
-    assert not frame.window.tray.is_wanted
+def test_a_store_that_is_only_looked_at_ends_with_its_window(qtbot, tmp_path, theme):
+    looked = Frame(tmp_path / "window.ini", theme, store_folder=tmp_path)
+    qtbot.addWidget(looked.window)
+    looked.window.tray.is_available = lambda: True
+    looked.window.tray.want(stay=True)
+    assert not looked.window.tray.is_wanted

@@ -14,6 +14,7 @@ from shiboken6 import isValid
 
 import gui
 from gui.event_loop.turns import next_turn
+from gui.main_window.navigation import page_class
 from gui.views.registry import PAGES
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_source import FakeSource
@@ -84,7 +85,7 @@ def context(tmp_path, theme, history):
 @pytest.mark.parametrize("entry", PAGES, ids=lambda entry: entry.page_id)
 def test_a_page_that_is_closed_while_it_is_made_goes_as_a_whole(qapp, context, entry):
     for turns in range(TURNS):
-        page = entry.load()(context)
+        page = page_class(entry)(context)
         known = weakref.ref(page)
         page.resize(1_232, 795)
         page.show()

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import QApplication
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.transport.way import SocksProxy, SshTunnel, Way
-from gui.main_window.connect_dialog import ConnectDialog
-from gui.main_window.connect_fields import SOCKS, SSH, ConnectFields
-from gui.models.hops import Hop
+from gui.models.hops import ConnectionHop
+from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.connect_fields import SOCKS, SSH, ConnectFields
 from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.view import SettingsView
 from tests.support.client_thread import ClientThread
@@ -30,7 +30,7 @@ from tests.support.real_traffic import fill
 from tests.support.watched_pages import Place, WatchedPages, WatchedScene
 from tests.support.ways import FAR, PASSWORD, USER, SshKeys, know_host, socks_proxy, ssh_keys, ssh_server
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 SENT = 40
 MESSAGES = Place("messages", {"topic": "T"})
@@ -126,7 +126,7 @@ class Scene(WatchedScene):
         """Send to the cluster by the same way."""
         self.run(fill(name_server, "T", SENT, security=ClientSecurity(way=self.passage.way)))
 
-    def connect(self, name_server: str) -> list[Hop]:
+    def connect(self, name_server: str) -> list[ConnectionHop]:
         """Write a connection into the dialog, try it, and go there; returns what the test found."""
         window = self.watched.window
         assert window.actions_known.run("broker.connect")
@@ -146,7 +146,7 @@ class Scene(WatchedScene):
         self.watched.until(lambda: self.watched.source.name == name_server, "it does not go there")
         return found
 
-    def doctor(self) -> list[Hop]:
+    def doctor(self) -> list[ConnectionHop]:
         """What the doctor of the settings finds."""
         self.watched.window.navigate("settings", show="connections")
         view = self.watched.window.area.current
@@ -175,7 +175,7 @@ class Scene(WatchedScene):
         return is_there(self.watched.see(MESSAGES, lambda _name, said: is_there(said)))
 
 
-def faults(hops: list[Hop]) -> dict[str, str]:
+def faults(hops: list[ConnectionHop]) -> dict[str, str]:
     """Hop → what is wrong, of those that were tried and failed."""
     return {hop.name: hop.what_is_wrong for hop in hops if hop.fault}
 

@@ -15,8 +15,8 @@ from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.operations.actions import Action
+from gui.operations.clusters import Clusters
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.tasks import TaskList, TaskState
 from gui.processes.demo import DemoController, DemoPace
@@ -27,10 +27,11 @@ from gui.views.welcome.address_bar import reach_text
 from gui.views.welcome.progress import first_steps
 from gui.views.welcome.samples import SAMPLES
 from gui.views.welcome.view import WelcomeView
-from gui.words.text import CatalogueTranslator, load_catalogue
+from gui.words.text import load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource, fake_state
+from tests.support.languages import shown_in
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -232,14 +233,10 @@ def test_reach_is_said_in_words(address, expected):
 
 def test_the_page_speaks_chinese_after_a_switch(make_view, qapp, qtbot):
     view = make_view(FakeSource())
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    qapp.installTranslator(translator)
-    try:
+    with shown_in("zh"):
         qtbot.waitUntil(lambda: view.headline.text() == "Broker 已在运行")
         assert view.address.copy_button.text() == "复制"
         assert view.demo_card.button.text() == "播放演示"
-    finally:
-        qapp.removeTranslator(translator)
     qtbot.waitUntil(lambda: view.headline.text() == "Your broker is running")
 
 

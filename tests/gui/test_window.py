@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 
 from broker_core.api import StoreLockedError
 from broker_core.worker.questions.figures import Occurred
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, Size, State
@@ -171,7 +171,7 @@ def test_unknown_lag_is_a_dash(frame):
 def test_the_address_is_copied_by_a_click(frame, qtbot):
     qtbot.mouseClick(frame.window.status_bar.address_button, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "127.0.0.1:9876"
-    assert frame.window.toasts.shown_texts == ["127.0.0.1:9876 copied"]
+    assert frame.window.notices.toasts.shown_texts == ["127.0.0.1:9876 copied"]
 
 
 def test_counts_stand_in_the_side_bar_and_lag_warns_above_its_limit(make_frame):
@@ -248,7 +248,7 @@ def test_the_start_shows_its_stage(make_frame):
 def test_events_that_ask_for_nothing_go_under_the_bell_uncounted(frame):
     frame.source.report(Occurred("topic_created", "Topic orders was created", 0))
     assert [notice.text for notice in frame.window.tool_bar.notices] == ["Topic orders was created"]
-    assert frame.window.toasts.shown_texts == []
+    assert frame.window.notices.toasts.shown_texts == []
     assert frame.window.tool_bar.bell.unread == 0
 
 
@@ -256,8 +256,8 @@ def test_refused_writes_are_a_warning_and_their_end_is_told(frame):
     frame.source.report(Occurred("writes_refused", "the disk is 95 % full", 0))
     frame.source.report(Occurred("writes_accepted", "The broker takes messages again", 1))
     texts = ["The broker refuses messages: the disk is 95 % full", "The broker takes messages again"]
-    assert frame.window.toasts.shown_texts == texts
-    assert [notice.state for notice in frame.window.toasts.kept] == [State.HEALTHY, State.WARNING]
+    assert frame.window.notices.toasts.shown_texts == texts
+    assert [notice.state for notice in frame.window.notices.toasts.kept] == [State.HEALTHY, State.WARNING]
     assert frame.window.tool_bar.bell.unread == 2
     frame.window.tool_bar.notices_seen.emit()
     assert frame.window.tool_bar.bell.unread == 0
@@ -267,7 +267,7 @@ def test_events_and_stages_are_told_in_chinese(frame):
     frame.language.use("zh")
     frame.source.report(Occurred("members_changed", "Group sms has 2 members now: +c1@10.0.0.1, -c2", 0, "sms"))
     frame.source.report(Occurred("topic_created", "Topic orders was created", 0, "orders"))
-    assert [notice.text for notice in frame.window.toasts.kept] == [
+    assert [notice.text for notice in frame.window.notices.toasts.kept] == [
         "主题 orders 已创建",
         "消费组 sms 现有 2 个成员：+c1@10.0.0.1, -c2",
     ]
@@ -275,26 +275,26 @@ def test_events_and_stages_are_told_in_chinese(frame):
 
 def test_the_failure_of_a_task_nobody_asked_for_is_not_announced(frame):
     frame.tasks.start("Preparing", quiet=True).fail("no Java")
-    assert frame.window.toasts.shown_texts == []
+    assert frame.window.notices.toasts.shown_texts == []
 
 
 def test_at_most_three_toasts_are_shown(frame):
     for number in range(5):
         frame.window.notify(f"notice {number}", state=State.WARNING)
-    assert frame.window.toasts.shown_texts == ["notice 2", "notice 3", "notice 4"]
-    assert len(frame.window.toasts.kept) == 5
+    assert frame.window.notices.toasts.shown_texts == ["notice 2", "notice 3", "notice 4"]
+    assert len(frame.window.notices.toasts.kept) == 5
 
 
 def test_tabs_of_last_time_follow_the_language_before_they_are_shown(frame, qtbot):
     navigation, tabs = frame.window.navigation, frame.window.area.tabs
     count = tabs.count()
-    navigation.restore([Place("topics"), Place("overview")], 1)
-    assert frame.window.area.places[count] == Place("topics")
+    navigation.restore([PagePlace("topics"), PagePlace("overview")], 1)
+    assert frame.window.area.places[count] == PagePlace("topics")
     translator = CatalogueTranslator({"Topics": "主题", "Overview": "总览"})
     QCoreApplication.installTranslator(translator)
     try:
         qtbot.waitUntil(lambda: [tabs.tabText(count), tabs.tabToolTip(count)] == ["主题", "主题"])
-        assert frame.window.area.places[count] == Place("topics")
+        assert frame.window.area.places[count] == PagePlace("topics")
     finally:
         QCoreApplication.removeTranslator(translator)
     qtbot.waitUntil(lambda: tabs.tabText(count) == "Topics")
@@ -308,13 +308,13 @@ def test_a_notice_is_told_in_the_language_that_is_chosen(frame, qtbot):
     translator = CatalogueTranslator({"{count} files": "{count} 个文件", "Show": "查看", "Topics": "主题", "Close": "关闭"})
     QCoreApplication.installTranslator(translator)
     try:
-        qtbot.waitUntil(lambda: window.toasts.shown_texts == ["1 个文件", "as it came"])
-        toast = window.toasts._toasts[0]
+        qtbot.waitUntil(lambda: window.notices.toasts.shown_texts == ["1 个文件", "as it came"])
+        toast = window.notices.toasts._toasts[0]
         assert (toast._words.text(), toast.action_button.text(), toast.close_button.toolTip()) == ("1 个文件", "查看", "关闭")
-        assert [one.text for one in window.toasts.kept] == ["as it came", "主题", "1 个文件"]
+        assert [one.text for one in window.notices.toasts.kept] == ["as it came", "主题", "1 个文件"]
     finally:
         QCoreApplication.removeTranslator(translator)
-    qtbot.waitUntil(lambda: window.toasts.shown_texts[0].startswith("1 file"))
+    qtbot.waitUntil(lambda: window.notices.toasts.shown_texts[0].startswith("1 file"))
 
 
 def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):
@@ -323,14 +323,14 @@ def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):
     window.notify(
         "Throughput over time: 55,856 messages read", state=State.WARNING, action="Show", on_action=window.commands.refresh
     )
-    toast = window.toasts._toasts[0]
+    toast = window.notices.toasts._toasts[0]
     status_bar = window.status_bar.geometry().translated(window.centralWidget().pos())
     assert status_bar.top() - toast.y() <= Size.PAGE_PADDING_Y
     assert toast.geometry().right() < window.status_bar.tasks_button.mapTo(window, QPoint()).x()
     assert toast.geometry().bottom() < window.height()
     one_line = toast.height()
     window.notify("a reason " * 40, state=State.CRITICAL)
-    longer = window.toasts._toasts[1]
+    longer = window.notices.toasts._toasts[1]
     assert longer.width() == TOAST_WIDTH_MAX
     assert longer.height() > one_line
     assert toast.geometry().bottom() < longer.y()
@@ -341,7 +341,7 @@ def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):
 
 def test_a_failed_task_is_told(frame):
     frame.tasks.start("Report").fail("no Java")
-    assert frame.window.toasts.shown_texts == ["Report: no Java"]
+    assert frame.window.notices.toasts.shown_texts == ["Report: no Java"]
     assert frame.window.status_bar.tasks_button.text() == "No tasks"
 
 
@@ -351,38 +351,38 @@ def test_a_failed_task_is_told(frame):
 def test_the_palette_finds_topics_and_opens_them(frame, qtbot):
     window = frame.window
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-    assert window.palette_view.isVisible()
-    qtbot.keyClicks(window.palette_view.field, "#pay")
-    assert window.palette_view.shown_titles == ["payments", "pay-result", "%DLQ%payment-settle", "%RETRY%payment-settle"]
-    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Down)
-    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Return)
-    assert not window.palette_view.isVisible()
+    assert window.commands.palette.isVisible()
+    qtbot.keyClicks(window.commands.palette.field, "#pay")
+    assert window.commands.palette.shown_titles == ["payments", "pay-result", "%DLQ%payment-settle", "%RETRY%payment-settle"]
+    qtbot.keyClick(window.commands.palette.field, Qt.Key.Key_Down)
+    qtbot.keyClick(window.commands.palette.field, Qt.Key.Key_Return)
+    assert not window.commands.palette.isVisible()
     assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"topic": "pay-result"})
 
 
 def test_the_palette_runs_commands(frame, qtbot):
     window = frame.window
-    window.palette_view.popup(">collapse")
-    assert window.palette_view.shown_titles == ["Collapse or expand the side bar"]
-    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Return)
+    window.commands.palette.popup(">collapse")
+    assert window.commands.palette.shown_titles == ["Collapse or expand the side bar"]
+    qtbot.keyClick(window.commands.palette.field, Qt.Key.Key_Return)
     assert window.side_bar.collapsed
 
 
 def test_a_blocked_action_is_listed_but_does_not_run(make_frame, qtbot):
     frame = make_frame(FakeSource(status=SourceStatus.STARTING))
     QGuiApplication.clipboard().setText("before")
-    frame.window.palette_view.popup(">copy the name")
-    qtbot.keyClick(frame.window.palette_view.field, Qt.Key.Key_Return)
-    assert frame.window.palette_view.isVisible()
+    frame.window.commands.palette.popup(">copy the name")
+    qtbot.keyClick(frame.window.commands.palette.field, Qt.Key.Key_Return)
+    assert frame.window.commands.palette.isVisible()
     assert QGuiApplication.clipboard().text() == "before"
     assert not frame.window.actions_known.run("broker.copy_address")
 
 
 def test_a_topic_is_made_from_the_palette_and_only_once(frame, qtbot):
     window = frame.window
-    window.palette_view.popup(">new topic")
-    assert window.palette_view.shown_titles[0] == "New topic"
-    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Return)
+    window.commands.palette.popup(">new topic")
+    assert window.commands.palette.shown_titles[0] == "New topic"
+    qtbot.keyClick(window.commands.palette.field, Qt.Key.Key_Return)
     assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"create": True})
 
 
@@ -403,7 +403,7 @@ def test_the_demo_plays_and_stops_by_actions(frame):
 
 
 def test_escape_and_a_click_beside_it_close_the_palette(frame, qtbot):
-    palette = frame.window.palette_view
+    palette = frame.window.commands.palette
     palette.popup()
     qtbot.keyClick(palette.field, Qt.Key.Key_Escape)
     assert not palette.isVisible()

@@ -21,7 +21,7 @@ from tests.support.attached import decided, sampled
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 BROKER = "broker-a"
 

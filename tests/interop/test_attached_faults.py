@@ -27,7 +27,7 @@ from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import fill
 from tests.support.remoting_peer import eventually, eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BROKER = "broker-a"
 HELD_STILL_S = float(os.environ.get("ORBIT_HELD_STILL_S", "60"))

@@ -12,7 +12,7 @@ from tests.support.attached import BROKER, attached, sampled
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 LONG_S = 120.0
 WAITING = {"orders": 3, "payments": 2}

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -11,21 +13,18 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
-from broker_core.cluster.answers import read_positions
-from broker_core.cluster.queue_client import QueueClient
-from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import CHECK_GROUP
-from spark_reports.__main__ import main
 from spark_reports.datasource.cluster_source import ClusterReader
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import ALL_COLUMNS
 from spark_reports.datasource.source import OUTSIDE_RANGE, read_ranges
+from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 BROKER = "broker-a"
 QUEUES, MESSAGES_A_QUEUE = 3, 200
@@ -132,13 +131,9 @@ def test_what_waits_and_what_was_decided_is_read_where_it_lies(real):
 
 def test_nobody_s_offsets_move(real):
     async def positions():
-        client = QueueClient(real.name_server)
-        await client.start()
-        try:
-            answer = await client.call(real.address, RequestCode.GET_ALL_CONSUMER_OFFSET, {})
-            return {key: offsets for key, offsets in read_positions(answer.body).items() if key[0] != CHECK_GROUP}
-        finally:
-            await client.close()
+        async with AdminClient(real.name_server) as admin:
+            stored = await admin.offsets_of_groups(real.address)
+            return {key: offsets for key, offsets in stored.items() if key[0] != CHECK_GROUP}
 
     async def commit():
         async with AdminClient(real.name_server) as admin:
@@ -151,8 +146,8 @@ def test_nobody_s_offsets_move(real):
     assert asyncio.run(positions()) == {("workers", "orders"): {0: 7}}
 
 
-def test_a_report_from_the_command_line_is_complete(real, tmp_path, capsys):
+def test_a_report_from_the_command_line_is_complete(real, tmp_path):
     words = ["throughput", "--ns", real.name_server, "--topic", "orders", "--out", str(tmp_path / "out")]
-    assert main(words) == 0
+    subprocess.run([sys.executable, str(CHECKOUT / "main.py"), "report", *words], check=True, timeout=500)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["state"], manifest["rows"]["read"]) == ("complete", QUEUES * MESSAGES_A_QUEUE)

@@ -19,6 +19,7 @@ from broker_core.tools.commands.search import main as search
 from broker_core.worker.questions.stored_messages import SendMessage
 from monitoring.compose.code import LANGUAGES
 from tests.support.broker_process import running_broker
+from tests.support.foreign_tools import need_package
 from tests.support.toolchains import go_module, java_class_path, java_command, run
 from tests.support.waiting import wait_until
 
@@ -111,7 +112,7 @@ def java(request, tmp_path_factory):
     return java_command(java_class_path(folder, request.param), folder)
 
 
-@pytest.mark.java
+@pytest.mark.clients
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MESSAGES)
 def test_the_java_program_sends_it(java, composed, arrived, tmp_path, name):
@@ -139,7 +140,7 @@ def mqadmin(java, tmp_path):
     return call
 
 
-@pytest.mark.java
+@pytest.mark.clients
 @pytest.mark.slow
 def test_the_call_of_mqadmin_sends_it(mqadmin, composed, arrived):
     message, code = composed("text", "mqadmin")
@@ -149,7 +150,7 @@ def test_the_call_of_mqadmin_sends_it(mqadmin, composed, arrived):
     check(row, message, without=(*unsaid, "flag"))
 
 
-@pytest.mark.java
+@pytest.mark.clients
 @pytest.mark.slow
 @pytest.mark.parametrize(("body", "sent"), [('"quoted"', "quoted"), (" spaced\n", "spaced"), ('{"a": "b"}', '{"a": "b"}')])
 def test_mqadmin_changes_what_the_note_says(composed, arrived, mqadmin, body, sent):
@@ -168,7 +169,7 @@ def go(tmp_path_factory) -> Path:
     return go_module(tmp_path_factory.mktemp("go-copied"))
 
 
-@pytest.mark.go
+@pytest.mark.clients
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MESSAGES)
 def test_the_go_program_sends_it(go, composed, arrived, name):
@@ -181,9 +182,10 @@ def test_the_go_program_sends_it(go, composed, arrived, name):
 # ---- Python ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.clients
 @pytest.mark.parametrize("name", ["text", "bytes"])
 def test_the_python_program_sends_it(composed, arrived, tmp_path, name):
-    pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
+    need_package("rocketmq")
     message, code = composed(name, "Python")
     (tmp_path / "send.py").write_text(code)
     # The client writes its logs below HOME.

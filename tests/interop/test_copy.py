@@ -11,18 +11,18 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage
 from broker_core.client.producer import Producer
+from broker_core.cluster.records import split_records
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from broker_core.tools.commands.copy import main as copy
-from broker_core.tools.search.cluster import split_records
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 BROKER = "broker-a"
 COUNT = 60
 
@@ -119,7 +119,7 @@ def test_a_copy_is_whole_both_ways_and_the_source_stays(real, ours, tmp_path, ca
 
     async def group():
         async with AdminClient(target) as admin:
-            return (await admin.groups())[f"g-{topic}"]["retryMaxTimes"]
+            return (await admin.groups())[f"g-{topic}"].retry_times_max
 
     assert asyncio.run(group()) == 5
     assert copy(["--resume", str(path)]) == 0

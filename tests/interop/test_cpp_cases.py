@@ -7,12 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
-
 from tests.support.broker_process import CHECKOUT
+from tests.support.foreign_tools import need_package
 from tests.support.interop_target import running_target
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 CASES = {
     "ways": "{0} 0 {}",
@@ -28,6 +27,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     """What each case printed, all run at once."""
+    need_package("rocketmq")
     folder = tmp_path_factory.mktemp("cpp")
     script = CHECKOUT / "tests" / "support" / "cpp_cases.py"
 

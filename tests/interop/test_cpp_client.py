@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
-
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
+from tests.support.foreign_tools import need_package
 from tests.support.remoting_peer import eventually
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 COUNT = 200
 
 
@@ -31,6 +30,8 @@ def broker(tmp_path):
 
 @pytest.fixture
 def cpp_client(tmp_path):
+    need_package("rocketmq")
+
     def run(*arguments: object) -> dict:
         script = CHECKOUT / "tests" / "support" / "cpp_client.py"
         # The client writes its logs below HOME.

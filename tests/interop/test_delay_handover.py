@@ -16,7 +16,7 @@ from tests.support.broker_process import running_broker
 from tests.support.real_peer import running_peer_addresses
 from tests.support.remoting_peer import eventually
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(400)]
 
 SETTINGS = {"messageDelayLevel": "1s 5s 20s", "mappedFileSizeCommitLog": "67108864"}
 TOPIC = "handed-over"

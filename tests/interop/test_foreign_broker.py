@@ -15,7 +15,7 @@ from tests.support.broker_process import running_broker
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 TABLES = {

@@ -13,9 +13,9 @@ from tests.support.toolchains import go_module, go_program, java_class_path, jav
 COUNT = 200
 ORPHANS = 20
 CLIENTS = [
-    pytest.param("java 4.9.4 JSON", marks=pytest.mark.java),
-    pytest.param("java 5.3.3 ROCKETMQ", marks=pytest.mark.java),
-    pytest.param("go", marks=pytest.mark.go),
+    pytest.param("java 4.9.4 JSON", marks=pytest.mark.clients),
+    pytest.param("java 5.3.3 ROCKETMQ", marks=pytest.mark.clients),
+    pytest.param("go", marks=pytest.mark.clients),
 ]
 pytestmark = pytest.mark.timeout(600)
 

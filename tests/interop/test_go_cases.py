@@ -8,7 +8,7 @@ from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.toolchains import go_module, go_program
 
-pytestmark = [pytest.mark.go, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 CASES = {
     "dead": "0,1 stubborn",

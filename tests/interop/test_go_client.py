@@ -14,7 +14,7 @@ from tests.support.foreign_client import ForeignClient, lag, produce
 from tests.support.remoting_peer import eventually
 from tests.support.toolchains import go_module, go_program
 
-pytestmark = [pytest.mark.go, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 COUNT = 20
 

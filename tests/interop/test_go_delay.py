@@ -10,7 +10,7 @@ from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
 from tests.support.toolchains import go_module, go_program
 
-pytestmark = [pytest.mark.go, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 COUNT = 20
 DELAY_MS = 1_000

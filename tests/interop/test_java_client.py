@@ -16,7 +16,7 @@ from tests.support.cpp_client import body
 from tests.support.remoting_peer import eventually
 from tests.support.toolchains import java_class_path, java_command
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 CLIENTS = [  # version, and how it writes headers
     ("4.9.4", "ROCKETMQ"),

@@ -6,7 +6,7 @@ from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.toolchains import java_class_path, java_command
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 CLIENTS = [  # version, and how it writes headers
     ("4.9.4", "JSON"),

@@ -8,7 +8,7 @@ from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
 from tests.support.java_program import compiled
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 COUNT = 20
 DELAY_MS = 1_000

@@ -16,7 +16,7 @@ from broker_core.transport.client import connect
 from tests.support.broker_process import running_broker
 from tests.support.java_tools import ADMIN_TOOL, JavaProgram
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 COUNT = 60
 

@@ -8,7 +8,7 @@ import trustme
 from tests.support.broker_process import running_broker
 from tests.support.toolchains import java_class_path, java_command
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 COUNT = 10
 RULES = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -15,9 +14,10 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import CHECKOUT, running_broker
-from tests.support.shared import shared_dir
+from tests.support.foreign_tools import need
+from tests.support.real_broker import PEER
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 VERSION = "5.3.3"
 TOPIC = "java-timers"
@@ -29,9 +29,7 @@ class Peer:
     """The program that runs a published broker, with a name server of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self.program = shared_dir() / "peer" / "peer"
-        if not self.program.exists() or shutil.which("java") is None or shutil.which("mvn") is None:
-            pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
+        need("java", "mvn")
         self.folder = folder
         port = random.randrange(21_000, 31_000)
         self.name_server = f"127.0.0.1:{port}"
@@ -48,7 +46,7 @@ class Peer:
         self.run("start", VERSION, str(self.folder), "recallMessageEnable=true", "mappedFileSizeCommitLog=1048576")
 
     def run(self, *arguments: str) -> str:
-        command = [str(self.program), *arguments]
+        command = [str(PEER), *arguments]
         done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False, timeout=250)
         assert done.returncode == 0, done.stderr[-2_000:]
         return done.stdout

@@ -8,7 +8,7 @@ from tests.support.interop_target import running_target
 from tests.support.real_broker import free_port
 from tests.support.toolchains import java_class_path, java_command
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(400)]
 
 CLIENTS = ("4.3.0", "4.4.0", "4.5.2", "4.6.0", "4.7.1", "4.9.8", "5.1.4", "5.2.0")
 CASES = {

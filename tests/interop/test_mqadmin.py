@@ -19,7 +19,7 @@ from tests.support.broker_process import running_broker
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.toolchains import java_class_path
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 VERSIONS = ["4.9.4", "5.3.3"]
 COMMAND_SECONDS = 60.0

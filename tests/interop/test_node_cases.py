@@ -9,7 +9,7 @@ from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.toolchains import node_packages
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 CASES = {
     "delay": "true",

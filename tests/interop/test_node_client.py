@@ -14,7 +14,7 @@ from tests.support.foreign_client import ForeignClient, lag, produce
 from tests.support.remoting_peer import eventually
 from tests.support.toolchains import node_packages
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 COUNT = 40
 

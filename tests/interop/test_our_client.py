@@ -27,7 +27,7 @@ PEER_VERSION = "4.9.4"
 CONFIG = ClientConfig(commit_interval_ms=50, consume_retry_ms=20)
 
 
-@pytest.fixture(scope="module", params=["orbit", pytest.param("rocketmq", marks=pytest.mark.java)])
+@pytest.fixture(scope="module", params=["orbit", pytest.param("rocketmq", marks=pytest.mark.clients)])
 def name_server(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "orbit":

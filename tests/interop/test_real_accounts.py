@@ -1,6 +1,6 @@
 """Real brokers that ask for accounts, 4.9.4 by ACL 1.0 and 5.3.3 by ACL 2.0: the keys of a connection sign the same for both.
 
-Source: spec remoting §7.1, §7.3.
+Source: docs/spec/remoting.md §7.1, §7.3.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from tests.support.real_accounts import ACCOUNTS, ACCOUNTS_OF_4, SUPER, keep_acc
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 SHOP = Credentials("shopkeeper", "shop-secret")
 MINE = "shop-orders"
 """The topic that its account may send to."""
 AUTH_CREATE_USER, AUTH_CREATE_ACL = 3001, 3006
-"""Source: spec remoting §2.6.6."""
+"""Source: docs/spec/remoting.md §2.6.6."""
 
 
 @pytest.fixture(scope="module", params=[pytest.param("4.9.4", marks=pytest.mark.slow), "5.3.3"])

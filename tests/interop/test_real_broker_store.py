@@ -31,7 +31,7 @@ from tests.support.golden import golden_store
 from tests.support.real_broker import Questions, RealBroker
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 VERSIONS = ("4.9.4", "5.3.3")
 SIZES = {

@@ -27,7 +27,7 @@ from tests.support.real_broker import RealBroker
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 A, B, GROUP = "broker-a", "broker-b", "settle"
 QUEUES, SENT, READ = 2, 10, 4

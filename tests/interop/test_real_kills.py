@@ -19,9 +19,9 @@ from PySide6.QtCore import QSettings
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.cluster.answers import read_positions
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.offsets import read_consumer_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -42,7 +42,7 @@ from tests.support.real_traffic import QUEUES, fill, numbers_of
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.streamed_topic import StreamedTopic
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BROKER = "broker-a"
 MESSAGES = 4_000
@@ -245,7 +245,7 @@ def test_a_reset_of_a_whole_group_that_is_online_fails_with_the_broker_and_is_do
             async def is_online():
                 # A broker that is killed forgets offsets; one that lacks a queue's says on 4.x that there is no such group.
                 answer = await cluster.link.ask(BROKER, RemotingCommand(RequestCode.GET_ALL_CONSUMER_OFFSET))
-                stored = read_positions(answer.body).get(("online", "Online"), {})
+                stored = read_consumer_offsets(answer.body).get(("online", "Online"), {})
                 return len(stored) == QUEUES and (await queries.answer(ListMembers("online"))).client_id
 
             await eventually_answers(is_online, PATIENT_S)

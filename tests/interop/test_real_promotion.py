@@ -21,7 +21,7 @@ from tests.support.real_set import MOVED, STEADY, RealSet
 from tests.support.real_traffic import QUEUES, fill
 from tests.support.remoting_peer import eventually, eventually_answers
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 QUICK = WatchSettings(round_ms=100, retry_ms=200, tables_ms=500, requests_per_second=300)
 SENT, CONSUMED = 400, 10

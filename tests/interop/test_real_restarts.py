@@ -22,7 +22,7 @@ from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import fill, numbers_of
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 MESSAGES = 6_000
 BODY = b"x" * 400

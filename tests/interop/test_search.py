@@ -26,7 +26,7 @@ TOPIC = "ShopOrders"
 
 @pytest.fixture(
     scope="module",
-    params=["orbit", pytest.param("4.9.4", marks=pytest.mark.java), pytest.param("5.3.3", marks=pytest.mark.java)],
+    params=["orbit", pytest.param("4.9.4", marks=pytest.mark.clients), pytest.param("5.3.3", marks=pytest.mark.clients)],
 )
 def serving(request, tmp_path_factory):
     """Name server of a broker on a golden store, the files as they were before, and a wait until the one leads to the other."""

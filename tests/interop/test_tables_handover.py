@@ -15,7 +15,7 @@ from broker_core.transport.client import connect
 from tests.support.broker_bench import consumer_heartbeat
 from tests.support.real_broker import RealBroker
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(400)]
 
 VERSIONS = ["4.9.4", "5.3.3"]
 SETTINGS = {"mappedFileSizeCommitLog": "67108864", "enablePropertyFilter": "true"}

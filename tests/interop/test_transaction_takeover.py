@@ -15,7 +15,7 @@ from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers
 from tests.support.worker_driver import WorkerDriver
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(400)]
 
 COMMIT, ROLLBACK, UNKNOWN = LocalState.COMMIT, LocalState.ROLLBACK, LocalState.UNKNOWN
 DECIDED = {b"commit-1": COMMIT, b"rollback-1": ROLLBACK, b"commit-2": COMMIT}

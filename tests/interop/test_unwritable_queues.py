@@ -21,7 +21,7 @@ from broker_core.transport.client import connect
 from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(400)]
 
 QUEUES, LEFT, SENT = 4, 1, 400
 

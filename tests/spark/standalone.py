@@ -14,15 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_reports.java import class_path, machine_options, spark_home
+from tests.support.foreign_tools import need
 
 READY_SECONDS = 150.0
 WORKERS = 2
 
 
-def java_home() -> Path | None:
+def java_home() -> Path:
     """A whole Java on this machine: executors ask for a module that the packaged one lacks."""
+    need("java")
     java = shutil.which("java")
-    return Path(java).resolve().parents[1] if java else None
+    assert java is not None
+    return Path(java).resolve().parents[1]
 
 
 @contextlib.contextmanager

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from spark_reports import catalog
 from spark_reports.datasource.plan import plan_read
-from spark_reports.here import RowsHere
+from spark_reports.driver_rows import DriverRows
 from spark_reports.output.tables import csv_text
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.parquet.bounds import Bounds, plan_of
-from spark_reports.progress import FIRST_ROWS_MAX, Progress
-from spark_reports.reading import Reading
+from spark_reports.progress import FIRST_ROWS_MAX, ReportProgress
+from spark_reports.report_input import ReportInput
 from spark_reports.run import gather
 from tests.support import known_store as known
 
@@ -43,11 +43,11 @@ def run(
     plan = plan_read([root], split_bytes=split_bytes) if prepared is None else plan_of(prepared, Bounds())
     told = io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
-        here = None if workers or prepared is not None else RowsHere(Path(folder))
+        driver_rows = None if workers or prepared is not None else DriverRows(Path(folder))
         found = gather(
-            Reading(spark, plan, parameters, prepared, (str(root),), mask, here),
+            ReportInput(spark, plan, parameters, prepared, (str(root),), mask, driver_rows),
             report,
-            Progress(spec, json_lines=True, out=told),
+            ReportProgress(spec, json_lines=True, out=told),
         )
     result = report.result(found if mask is None else mask.found(found, report))
     check_first(report, [json.loads(line) for line in told.getvalue().splitlines()], result)

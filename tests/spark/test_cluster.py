@@ -11,10 +11,9 @@ import pytest
 from tests.spark.standalone import connect_server, java_home, standalone
 from tests.support import known_store as known
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).resolve().parents[2]
-HOME = java_home()
 
 
 def report(store, out, *words):
@@ -24,13 +23,13 @@ def report(store, out, *words):
     return json.loads((out / "manifest.json").read_text())
 
 
-@pytest.mark.skipif(HOME is None, reason="needs a whole Java on the machine")
 def test_a_standalone_cluster_gives_the_same_figures(tmp_path):
+    home = java_home()
     store = known.write_known_store(tmp_path / "store")
-    options = ["--java-home", str(HOME), "--spark-conf", "spark.executor.memory=512m",
+    options = ["--java-home", str(home), "--spark-conf", "spark.executor.memory=512m",
                "--spark-conf", "spark.sql.shuffle.partitions=4"]  # fmt: skip
-    alone = report(store.root, tmp_path / "alone", "--java-home", str(HOME))
-    with standalone(tmp_path, HOME) as master:
+    alone = report(store.root, tmp_path / "alone", "--java-home", str(home))
+    with standalone(tmp_path, home) as master:
         together = report(store.root, tmp_path / "together", "--master", master, *options)
         prepared = report(
             store.root, tmp_path / "prepared", "--master", master, "--parquet", str(tmp_path / "messages"), *options
@@ -46,11 +45,11 @@ def test_a_standalone_cluster_gives_the_same_figures(tmp_path):
         assert tables[0] == tables[1] == tables[2]
 
 
-@pytest.mark.skipif(HOME is None, reason="needs a whole Java on the machine")
 def test_a_spark_connect_server_gives_the_same_figures(tmp_path):
+    home = java_home()
     store = known.write_known_store(tmp_path / "store")
-    alone = report(store.root, tmp_path / "alone", "--java-home", str(HOME))
-    with connect_server(tmp_path, HOME) as address:
+    alone = report(store.root, tmp_path / "alone", "--java-home", str(home))
+    with connect_server(tmp_path, home) as address:
         there = report(store.root, tmp_path / "there", "--master", address, "--parquet", str(tmp_path / "messages"))
     assert (there["master"], there["versions"]["java"]) == (address, "at the Spark Connect server")
     assert (there["rows"], there["findings"], there["skipped"]) == (alone["rows"], alone["findings"], alone["skipped"])

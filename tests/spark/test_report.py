@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import psutil
 import pyarrow.parquet
 import pytest
 
+from tests.support.foreign_tools import browser
 from tests.support.golden import golden_store
 from tests.support.process_family import END_SECONDS, left_running
 from tests.support.store_writer import StoreWriter
@@ -20,11 +20,6 @@ from tests.support.store_writer import StoreWriter
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-WITH_SPARK = ("--spark-conf", "spark.ui.enabled=false")
-"""Who says how Spark is to run gets it, however small the log is."""
 
 
 def start(store, out, *words, **options):
@@ -39,7 +34,6 @@ def start(store, out, *words, **options):
         str(out),
         "--progress",
         "json",
-        *WITH_SPARK,
     ]
     return subprocess.Popen([*command, *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
@@ -65,7 +59,8 @@ def test_the_manifest_adds_up_to_what_the_store_holds(finished):
     assert manifest["rows"] == {
         "looked_at": len(times), "read": inside, "skipped": len(times) - inside, "damaged_places": 1, "damaged_bytes": 60,
     }  # fmt: skip
-    assert manifest["state"] == "partial"
+    assert (manifest["state"], manifest["master"]) == ("partial", "local[*]")
+    assert manifest["versions"]["java"][0].isdigit()
     assert [stage["key"] for stage in manifest["stages"]] == ["plan", "java", "read", "write"]
 
 
@@ -82,17 +77,19 @@ def test_tables_sum_to_the_manifest(finished):
 
 
 def test_progress_ends_with_the_result(finished):
-    _, _, out, lines = finished
+    golden, border, out, lines = finished
+    inside = sum(message.columns["storeTimestamp"] < border for message in golden.messages())
+    assert max(line["rows"] for line in lines if line["stage"] == "read") == inside
     assert [line["stage"] for line in lines if line.get("done") == 0] == ["plan", "java", "read", "write"]
     assert lines[-1]["stage"] == "done"
     assert (lines[-1]["html"], lines[-1]["state"]) == (str(out / "report.html"), "partial")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to open the page")
+@pytest.mark.clients
 def test_the_page_draws_its_charts_in_a_browser(finished, tmp_path):
     _, _, out, _ = finished
     command = [
-        CHROMIUM,
+        browser(),
         "--headless",
         "--no-sandbox",
         "--disable-gpu",

@@ -15,27 +15,27 @@ from broker_core.errors import UsageError
 from monitoring.payload.masking import MASK, MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import catalog
-from spark_reports.chinese import in_chinese
+from spark_reports.chinese_words import in_chinese
 from spark_reports.datasource.plan import plan_read
 from spark_reports.masking import ReportMask
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
+from spark_reports.report_input import ReportInput
 from spark_reports.reports import tags, throughput
-from spark_reports.reports.common import Found
+from spark_reports.reports.common import QueryResults
 from spark_reports.run import gather
-from spark_reports.small_logs import sums_of
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
 from tests.spark.golden_totals import EXPECTED, Told
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known
+from tests.support.foreign_tools import browser
 from tests.support.golden import GOLDEN_NAMES, golden_store
 from tests.support.known_history import write_known_history
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 RETRIES = 1 * known.FAILED_ONCE + 2 * known.FAILED_TWICE + 3 * known.DEAD
 DEAD = known.DEAD + known.DEAD_AT_ONCE
 CHAINS = known.FAILED_ONCE + known.FAILED_TWICE + DEAD
@@ -73,26 +73,18 @@ def test_throughput(spark, store):
     assert sum(row["messages"] for row in by_producer if row["host"] == "10.0.0.3") == known.SKEWED_ORDERS
 
 
-def test_throughput_of_small_logs_is_the_same_without_spark(spark, store, tmp_path):
+def test_sums_of_the_reader_are_those_of_single_messages(spark, store, tmp_path):
     golden = golden_store("torn").unpack(tmp_path)
     for root, bounds in ((store.root, ReportParameters()), (store.root, ReportParameters(DAY_7, None, ("orders",))),
                          (golden, ReportParameters())):  # fmt: skip
-        plan = plan_read([root], split_bytes=20_000)
-        rows_alone = sums_of(plan, bounds, throughput.KEYS, lambda *_: None)
-        rows_spark = gather(Reading(spark, plan, bounds, None, (str(root),)), throughput)[throughput.TRAFFIC]
-        assert rows_alone.num_rows
-        columns = sorted(rows_spark.column_names)
-        assert columns == sorted(rows_alone.column_names)
-        assert [rows_alone.schema.field(name).type for name in columns] == [
-            rows_spark.schema.field(name).type for name in columns
-        ]
-        alone, with_spark = (throughput.result(Found({throughput.TRAFFIC: one}, bounds)) for one in (rows_alone, rows_spark))
-        assert (alone.rows, alone.headlines, alone.findings, alone.skipped) == (
-            with_spark.rows, with_spark.headlines, with_spark.findings, with_spark.skipped,
-        )  # fmt: skip
-        assert [sorted(map(repr, one.data.to_pylist())) for one in alone.tables] == [
-            sorted(map(repr, one.data.to_pylist())) for one in with_spark.tables
-        ]
+        reading = ReportInput(spark, plan_read([root], split_bytes=20_000), bounds, None, (str(root),))
+        summed = gather(reading, throughput)[throughput.TRAFFIC]
+        single = reading.records(MESSAGE_COLUMNS).transform(each_a_sum).transform(by_traffic_keys).toArrow()
+        assert summed.num_rows
+        assert summed.schema == single.schema
+        by_sums, by_messages = (throughput.result(QueryResults({throughput.TRAFFIC: one}, bounds)) for one in (summed, single))
+        assert by_sums.rows
+        same(by_sums, by_messages)
 
 
 def test_calendar(spark, store):
@@ -259,7 +251,7 @@ def test_tags_of_two_stores_are_not_dead_where_one_has_no_record_of_subscription
     with contextlib.closing(sqlite3.connect(roots[1] / "orbit" / "history.db")) as history, history:
         history.execute("DELETE FROM subscriptions")
     parameters = ReportParameters(topics=("orders",), values={"silent-days": 3}, now_ms=known.NOW_MS)
-    result = tags.result(gather(Reading(spark, plan_read(roots), parameters, None, tuple(map(str, roots))), tags))
+    result = tags.result(gather(ReportInput(spark, plan_read(roots), parameters, None, tuple(map(str, roots))), tags))
     assert {row["state"] for row in rows(result, "by_tag")} == {"not known"}
 
 
@@ -330,7 +322,7 @@ ON_MESSAGES = [spec.name for spec in catalog.reports() if not spec.needs_samples
 ON_DEMAND = [pytest.param(name, marks=() if name == "calendar" else pytest.mark.slow) for name in ALL]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to open the page")
+@pytest.mark.clients
 @pytest.mark.parametrize("name", ON_DEMAND)
 def test_a_browser_draws_the_page_without_a_complaint(spark, store, keys_file, tmp_path, name):
     result = run(spark, store.root, name, **parameters_of(name, keys_file))
@@ -342,7 +334,7 @@ def test_a_browser_draws_the_page_without_a_complaint(spark, store, keys_file, t
     write_workbook(result.tables, tmp_path)
     page = tmp_path / "report.html"
     page.write_text(render_page(result, facts, "What?"), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}"]
+    command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}"]
     command += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
     assert shown.stdout.count('class="main-svg"') >= len(result.charts)
@@ -357,6 +349,7 @@ def test_findings_have_chinese_words(spark, store, keys_file, name):
 
 
 def same(one, other):
+    assert one.rows == other.rows
     assert (one.findings, one.headlines, one.skipped) == (other.findings, other.headlines, other.skipped)
     for table in one.tables:
         again = next(again for again in other.tables if again.name == table.name)
@@ -368,11 +361,13 @@ OFTEN = ("calendar", "transactions", "tags")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in ALL])
-def test_rows_that_this_process_reads_and_rows_of_workers_give_the_same(spark, store, keys_file, name):
+def test_rows_that_the_driver_reads_and_rows_of_workers_give_the_same(spark, store, keys_file, name):
     own = parameters_of(name, keys_file)
-    here, workers = (run(spark, store.root, name, split_bytes=size, workers=size < 1 << 20, **own) for size in (1 << 20, 5_000))
-    same(here, workers)
-    assert repr(here.charts) == repr(workers.charts)
+    driver, workers = (
+        run(spark, store.root, name, split_bytes=size, workers=size < 1 << 20, **own) for size in (1 << 20, 5_000)
+    )
+    same(driver, workers)
+    assert repr(driver.charts) == repr(workers.charts)
 
 
 @pytest.mark.slow

@@ -7,17 +7,14 @@ import pytest
 
 from broker_core.cluster.model import ReadLimits
 from spark_reports import catalog
-from spark_reports.clusters import ClusterSource, plan_report
+from spark_reports.clusters import ReportCluster, plan_report
 from spark_reports.datasource.cluster_options import ClusterOptions
 from spark_reports.datasource.cluster_source import NOT_GIVEN, RocketMQClusterDataSource
 from spark_reports.datasource.schema import CLUSTER_FORMAT, columns
 from spark_reports.parameters import ReportParameters, read_values
-from spark_reports.reading import Reading
-from spark_reports.reports import throughput
-from spark_reports.reports.common import skips
+from spark_reports.report_input import ReportInput
 from spark_reports.run import gather
-from spark_reports.small_logs import sums_of
-from tests.spark.support import run
+from tests.spark.support import rows, run
 from tests.support import known_store as known
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
@@ -57,16 +54,16 @@ def broker(tmp_path_factory):
 def source(spark, broker, tmp_path):
     spark.dataSource.register(RocketMQClusterDataSource)
     limits = ReadLimits(0, 0, PATIENCE_SECONDS)
-    return ClusterSource(ClusterOptions(broker.name_server, limits=limits, slice_messages=300), tmp_path)
+    return ReportCluster(ClusterOptions(broker.name_server, limits=limits, slice_messages=300), tmp_path)
 
 
-def report_on(spark, source, name, **own):
+def report_on(spark, source, name, *, topics=(), **own):
     spec = catalog.find(name)
     values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
-    parameters = ReportParameters(*BOUNDS.get(name, WHOLE), (), values, known.NOW_MS)
+    parameters = ReportParameters(*BOUNDS.get(name, WHOLE), topics, values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_report(source, spec, parameters, None)
-    return report.result(gather(Reading(spark, plan, parameters, None, (str(source.history),)), report))
+    return report.result(gather(ReportInput(spark, plan, parameters, None, (str(source.history),)), report))
 
 
 def plain(result, names):
@@ -110,25 +107,23 @@ def test_reconciliation_gives_the_figures_of_the_store(spark, source, broker, tm
     same_as_of_the_store(spark, source, broker, "reconcile", keys_file=path)
 
 
-def test_a_small_cluster_needs_no_spark(broker, source):
-    parameters = ReportParameters(None, known.NOW_MS, ("orders", "later"), {}, known.NOW_MS)
-    plan = plan_report(source, catalog.find("throughput"), parameters, None)
-    found = sums_of(plan, parameters, throughput.KEYS, lambda *_: None)
-    messages = dict(zip(*(found.group_by("topic").aggregate([("messages", "sum")])[name].to_pylist()
-                          for name in ("topic", "messages_sum")), strict=True))  # fmt: skip
+def test_of_the_topics_that_are_asked_for_every_message_is_counted(spark, source, broker):
+    result = report_on(spark, source, "throughput", topics=("orders", "later"))
+    messages = {row["topic"]: row["messages"] for row in rows(result, "by_topic")}
     assert {topic: messages[topic] for topic in ("orders", "later")} == {
         "orders": known.ORDERS, "later": sum(known.DELAYED.values()) + known.TIMERS,
     }  # fmt: skip
-    assert not any(skip.damaged for skip in skips(found))
+    assert not any(skip.damaged for skip in result.skipped)
 
 
-def test_filters_reach_the_brokers(spark, broker, source):
+def test_filters_reach_the_brokers(spark, broker, source, capsys):
     orders = spark.read.format(CLUSTER_FORMAT).schema(columns("topic", "queue_id", "queue_offset", "tag")).load(
         broker.name_server
     )  # fmt: skip
     query = orders.where("topic = 'orders' and queue_id = 1 and queue_offset between 10 and 19")
     assert sorted(row["queue_offset"] for row in query.toArrow().to_pylist()) == list(range(10, 20))
-    assert "Filter (" not in query._jdf.queryExecution().executedPlan().toString()
+    query.explain()
+    assert "Filter (" not in capsys.readouterr().out
 
 
 def test_secrets_stand_in_no_plan(spark, broker, source, tmp_path):

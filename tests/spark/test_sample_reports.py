@@ -5,7 +5,7 @@ import math
 import pytest
 
 from broker_core.errors import ForeignStoreError, UsageError
-from spark_reports.chinese import in_chinese
+from spark_reports.chinese_words import in_chinese
 from tests.spark.support import only, rows, run
 from tests.support import known_history as known
 from tests.support import known_store

@@ -16,7 +16,6 @@ from tests.support.known_history import write_known_history
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).resolve().parents[2]
-WITH_SPARK = ("--spark-conf", "spark.ui.enabled=false")
 TOTALS = "select count(*) as n from messages"
 LAG = "select max(lag_messages) as n from lag"
 
@@ -64,7 +63,7 @@ def test_reports_one_after_the_other_do_not_see_each_other(kept, stores, tmp_pat
     first, without_history = stores
     ready = kept.until(state="ready")[-1]
     assert ready["memory_bytes"] > 100 << 20
-    kept.order("throughput", "--store", first.root, "--out", tmp_path / "a", *WITH_SPARK)
+    kept.order("throughput", "--store", first.root, "--out", tmp_path / "a")
     told = kept.until(state="ready")
     assert [line["stage"] for line in told if line.get("done") == 0] == ["plan", "java", "read", "write"]
     assert told[-2]["rows"] == first.records
@@ -84,7 +83,7 @@ def test_reports_one_after_the_other_do_not_see_each_other(kept, stores, tmp_pat
 
 
 def test_a_cancelled_order_leaves_nothing(kept, stores, tmp_path):
-    kept.order("throughput", "--store", stores[0].root, "--out", tmp_path / "out", *WITH_SPARK)
+    kept.order("throughput", "--store", stores[0].root, "--out", tmp_path / "out")
     kept.until(stage="read")
     children = psutil.Process(kept.process.pid).children(recursive=True)
     assert children

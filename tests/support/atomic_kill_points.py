@@ -1,4 +1,4 @@
-"""The moments at which atomic transactions are killed, by name; the number is that of the crash point in kafka §2.
+"""The moments at which atomic transactions are killed, by name; the number is that of the crash point in docs/spec/kafka.md §2.
 
 Points of the broker count calls of a run of `tests.crash.transformer`, so that they fall into a transaction in its middle.
 Those of the producer count its requests.

@@ -12,6 +12,7 @@ from typing import Any
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.producer import Producer
+from broker_core.cluster.records import split_records
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
@@ -25,8 +26,7 @@ from broker_core.tools.copying.patience import Patience, Surroundings
 from broker_core.tools.copying.plan import CopyPlan
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.runner import CopyRunner
-from broker_core.tools.copying.survey import Survey
-from broker_core.tools.search.cluster import split_records
+from broker_core.tools.copying.survey import CopyPlanner
 from tests.support.embedded import started
 
 NAMES = ("source-a", "target-b")
@@ -70,12 +70,12 @@ class Pair:
     async def plan(self, order: CopyOrder) -> CopyPlan:
         """What a copy would do."""
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
-            return await Survey(order, ends.source, ends.target).plan()
+            return await CopyPlanner(order, ends.source, ends.target).plan()
 
     async def copy(self, order: CopyOrder, path: Path) -> Receipt:
         """Carry a copy out; its receipt, closed."""
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
-            plan = await Survey(order, ends.source, ends.target).plan()
+            plan = await CopyPlanner(order, ends.source, ends.target).plan()
             return await self.carry_out(Receipt(path, plan), ends)
 
     async def go_on(self, path: Path) -> Receipt:

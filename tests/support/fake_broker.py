@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from broker_core.api import MessageQueue, RequestCode, emit
+from broker_core.api import MessageQueue, RequestCode
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 FOUND_OFFSET = 267_000

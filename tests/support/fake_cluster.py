@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from broker_core.client.route import MASTER_ID
 from broker_core.config import RemotingLimits
+from broker_core.protocol.admin.routes import MASTER_ID
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand, encode_command
 from broker_core.protocol.json_body import MessageQueue, emit

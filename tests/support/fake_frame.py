@@ -7,8 +7,9 @@ from pathlib import Path
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 
-from gui.main_window.clusters import Clusters
-from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.main_window.services import Backend, WindowServices
+from gui.main_window.window import MainWindow
+from gui.operations.clusters import Clusters
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.processes.demo import DemoController
@@ -16,8 +17,9 @@ from gui.theme.manager import ThemeManager
 from gui.words.language import LanguageSwitch
 from gui.words.text import TimeZoneChoice
 from tests.support.fake_child import FakeChild
+from tests.support.fake_history import shop_history
 from tests.support.fake_pages import FAKE_PAGES, RecordingPage
-from tests.support.fake_source import FakeSource, fake_history, fake_state
+from tests.support.fake_source import FakeSource
 
 
 class Frame:
@@ -29,6 +31,7 @@ class Frame:
         source: A new one if None.
         clusters: As for `WindowServices`.
         attached: Whether it has its backend from the start.
+        store_folder: As for `WindowServices`.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Frame:
         source: FakeSource | None = None,
         clusters: Clusters | None = None,
         attached: bool = True,
+        store_folder: Path | None = None,
     ) -> None:
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -60,6 +64,7 @@ class Frame:
                 set_language=self.language.use,
                 pages=FAKE_PAGES,
                 clusters=clusters or Clusters(),
+                store_folder=store_folder,
             )
         )
         if attached:
@@ -69,7 +74,7 @@ class Frame:
 
     def backend(self, source: FakeSource) -> Backend:
         """What the window is attached to."""
-        return Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, self._restart)
+        return Backend(source, shop_history(60), self.demo, self.reports, self._restart)
 
     def ids(self) -> list[str]:
         """Pages in the order of their tabs."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from broker_core.api import RequestCode, emit, setting_specs
+import functools
+
+from broker_core.api import RequestCode, setting_specs
+from broker_core.protocol.json_body import emit
 from broker_core.protocol.properties_text import format_properties
 from broker_core.worker.questions.administration import BrokerAnswer, ConnectionPage, StorePicture
 from broker_core.worker.questions.history import EventPage, ReadEvents
@@ -103,16 +106,23 @@ PUT_TIMES = (
 
 def fake_broker_answers() -> dict[int, BrokerAnswer]:
     """Answers to requests of administration, by code."""
+    runtime, settings = _broker_bodies()
+    return {
+        RequestCode.GET_BROKER_RUNTIME_INFO: BrokerAnswer({}, runtime),
+        RequestCode.GET_BROKER_CONFIG: BrokerAnswer({}, settings),
+    }
+
+
+@functools.cache
+def _broker_bodies() -> tuple[bytes, bytes]:
+    """Runtime figures and settings; made once, because each fake source has them."""
     table = {"putMessageDistributeTime": PUT_TIMES, "putMessageEntireTimeMax": "212", "putMessageFailedTimes": "0"}
     settings = {key: spec.default for key, spec in setting_specs().items()} | {
         "fileReservedTime": "48",
         "brokerRole": "ASYNC_MASTER",
         "storePathRootDir": "/var/lib/orbit/store",
     }
-    return {
-        RequestCode.GET_BROKER_RUNTIME_INFO: BrokerAnswer({}, emit({"table": table})),
-        RequestCode.GET_BROKER_CONFIG: BrokerAnswer({}, format_properties(settings).encode()),
-    }
+    return emit({"table": table}), format_properties(settings).encode()
 
 
 EVENTS = (

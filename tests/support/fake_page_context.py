@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QSettings, QThreadPool
 from PySide6.QtWidgets import QApplication
 
-from gui.main_window.clusters import Clusters
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
+from gui.operations.clusters import Clusters
 from gui.operations.tasks import TaskList
 from gui.processes.demo import DemoController
 from gui.theme.manager import ThemeManager, ThemeMode

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtWidgets import QWidget
 
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.registry import PageEntry
+from gui.views.registry import page_entry
 from gui.widgets.basic import label
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -13,10 +15,6 @@ from monitoring.state import ClusterState
 
 class RecordingPage(PageView):
     """Base of the fake pages."""
-
-    page_id = "recording"
-    title = "Overview"
-    icon = "squares-four"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -53,20 +51,16 @@ class TopicsPage(RecordingPage):
     """Named like the page that the palette opens topics with."""
 
     page_id = "topics"
-    title = "Topics"
-    icon = "stack"
 
 
 class UndimmedPage(RecordingPage):
     """Stays bright while the broker is gone."""
 
     page_id = "welcome"
-    title = "Welcome"
-    icon = "rocket-launch"
     dims_when_lost = False
 
 
 FAKE_PAGES = tuple(
-    PageEntry(page.page_id, page.title, page.icon, section, "tests.support.fake_pages", page.__name__, page is not UndimmedPage)
-    for page, section in ((FirstPage, ""), (TopicsPage, "Data"), (UndimmedPage, ""))
+    replace(page_entry(page.page_id), module="tests.support.fake_pages", class_name=page.__name__)
+    for page in (FirstPage, TopicsPage, UndimmedPage)
 )

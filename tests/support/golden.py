@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import tarfile
@@ -11,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.shared import shared_dir
-
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 GOLDEN_NAMES = (
     "normal",
     "normal-5",
@@ -84,10 +84,9 @@ class GoldenStore:
 
 
 def golden_store(name: str) -> GoldenStore:
-    """A golden store by name; skips the test where the shared data is missing."""
-    directory = shared_dir() / "golden"
-    expected = json.loads((directory / f"{name}.expected.json").read_text("utf-8"))
-    return GoldenStore(name, directory / f"{name}.tar.gz", expected)
+    """A golden store by name."""
+    expected = json.loads(gzip.decompress((GOLDEN / f"{name}.expected.json.gz").read_bytes()))
+    return GoldenStore(name, GOLDEN / f"{name}.tar.gz", expected)
 
 
 def contents(root: Path) -> dict[str, tuple[int, bytes, int]]:

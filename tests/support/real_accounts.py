@@ -1,7 +1,7 @@
 """Real brokers that ask for accounts: settings of a 5.x with one of its own (ACL 2.0) and of a 4.x with those of a file (ACL
 1.0), and an account whose secret changes.
 
-Source: spec remoting §2.6.6, §7.1.
+Source: docs/spec/remoting.md §2.6.6, §7.1.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import random
-import shutil
 import socket
 import struct
 import subprocess
@@ -16,15 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import NetworkError, RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import ConnectionPool
+from tests.support.foreign_tools import need
 from tests.support.remoting_peer import eventually_answers
-from tests.support.shared import shared_dir
+
+PEER = Path(__file__).parent / "peer" / "peer"
+"""The program that runs a published RocketMQ; `peer` without arguments prints its usage."""
 
 _TAKES_SUBSCRIPTION = 4
 _TIMEOUT_MS = 20_000
@@ -52,9 +53,7 @@ class RealBroker:
     settings: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        self._program = shared_dir() / "peer" / "peer"
-        if not self._program.exists() or not shutil.which("java") or not shutil.which("mvn"):
-            pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
+        need("java", "mvn")
         name_server, broker = free_port(), free_port()
         self._environment = {
             **os.environ,
@@ -147,7 +146,7 @@ class RealBroker:
             time.sleep(0.05)
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(self._program), *arguments]
+        command = [str(PEER), *arguments]
         return subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False, timeout=200)
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage
 from broker_core.client.producer import Producer
+from broker_core.cluster.records import split_records
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.resent import ORIGIN_LINK
-from broker_core.tools.search.cluster import split_records
 from tests.support.remoting_peer import eventually_answers
 
 BROKER = "broker-a"

@@ -6,9 +6,9 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.cluster.records import split_records
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
-from broker_core.tools.search.cluster import split_records
 from tests.support.remoting_peer import eventually_answers
 
 BATCH = 50

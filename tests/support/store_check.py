@@ -1,4 +1,4 @@
-"""A full check of a closed store, from the specification's layout alone: what no test of one part would notice."""
+"""A full check of a closed store, from the layout of docs/spec/store.md alone: what no test of one part would notice."""
 
 from __future__ import annotations
 

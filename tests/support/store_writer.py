@@ -1,4 +1,4 @@
-"""Writes commit logs for tests, straight from the store specification and without the engine: an independent witness."""
+"""Writes commit logs for tests, straight from docs/spec/store.md and without the engine: an independent witness."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StoreWriter:
 
     def __post_init__(self) -> None:
         (self.root / "commitlog").mkdir(parents=True, exist_ok=True)
-        self._pending: list[bytes] = []
+        self.pending: list[bytes] = []
         self._written = 0
         self._make_file()
 
@@ -78,13 +78,13 @@ class StoreWriter:
             store_ms - 3 if born_ms is None else born_ms, bytes(map(int, born_host.split("."))), _BORN_PORT, store_ms,
             *_STORE_HOST, reconsume_times, prepared_offset, len(body),
         )  # fmt: skip
-        self._pending.append(b"".join((head, body, bytes((len(name),)), name, struct.pack(">h", len(text)), text)))
+        self.pending.append(b"".join((head, body, bytes((len(name),)), name, struct.pack(">h", len(text)), text)))
         self.position += size
         return start
 
     def flush(self) -> None:
         """Make what was appended visible to readers."""
-        data, self._pending = b"".join(self._pending), []
+        data, self.pending = b"".join(self.pending), []
         with self._path(self._written).open("r+b") as file:
             file.seek(self._written % self.file_bytes)
             file.write(data)
@@ -99,7 +99,7 @@ class StoreWriter:
 
     def _roll(self) -> None:
         rest = self.file_bytes - self.position % self.file_bytes
-        self._pending.append(struct.pack(">ii", rest, _BLANK_MAGIC))
+        self.pending.append(struct.pack(">ii", rest, _BLANK_MAGIC))
         self.flush()
         self.position += rest
         self._written = self.position

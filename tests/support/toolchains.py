@@ -1,17 +1,15 @@
-"""Programs with third-party clients: their tool chains, and how each gets its client.
-
-A machine without a tool chain skips the tests; where it is there, whatever goes wrong fails them.
-"""
+"""Programs with third-party clients: their tool chains, and how each gets its client."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pytest
+from tests.support.foreign_tools import need
 
 SUPPORT = Path(__file__).resolve().parent
 
@@ -19,18 +17,12 @@ GO_CLIENT = "github.com/apache/rocketmq-client-go/v2@v2.1.2"
 NODE_PACKAGES = ("ali-ons@3.12.0", "urllib@4.9.1")
 
 _FETCH_SECONDS = 280
+_WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
 <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>VERSION</version></dependency>
 <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>VERSION</version></dependency>
 </dependencies></project>"""
-
-
-def need(*programs: str) -> None:
-    """Skip the test where a program is not installed."""
-    for program in programs:
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
 
 
 def run(
@@ -64,15 +56,32 @@ def java_class_path(folder: Path, version: str, *sources: str) -> str:
 
 
 def _java_jars(base: Path, version: str) -> Path:
-    """Jars of a version, copied once: that takes longer than most tests."""
-    jars = base / f"java-{version}-jars"
-    if not jars.exists():
-        part = base / f"java-{version}-jars.part"
-        part.mkdir(exist_ok=True)
-        (part / "pom.xml").write_text(_POM.replace("VERSION", version))
-        run(["mvn", "-q", "-B", "-f", part / "pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={part}"])
-        part.rename(jars)
-    return jars
+    def copy(jars: Path) -> None:
+        (jars / "pom.xml").write_text(_POM.replace("VERSION", version))
+        run(["mvn", "-q", "-B", "-f", jars / "pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"])
+
+    return _made_once(base, f"java-{version}-jars", copy)
+
+
+def _made_once(base: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first test that needs it makes for all tests of the run, because that takes longer than most tests.
+
+    Args:
+        base: Folder of pytest's for this process; when several run the tests, the one above is common to them.
+        name: Of the folder.
+        make: Fills it.
+    """
+    common = base.parent if _WORKER_VARIABLE in os.environ else base
+    made = common / name
+    with (common / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            part = common / f"{name}.part"
+            shutil.rmtree(part, ignore_errors=True)  # of a try that failed
+            part.mkdir()
+            make(part)
+            part.rename(made)
+    return made
 
 
 def java_command(class_path: str, home: Path, *, serialize: str = "JSON") -> tuple[list[str], dict[str, str]]:
@@ -93,9 +102,12 @@ def java_command(class_path: str, home: Path, *, serialize: str = "JSON") -> tup
 def go_module(folder: Path) -> Path:
     """A module in which programs that use the Go client can be built."""
     need("go")
-    run(["go", "mod", "init", "interop"], cwd=folder)
-    run(["go", "get", GO_CLIENT], cwd=folder)
-    return folder
+
+    def get(module: Path) -> None:
+        run(["go", "mod", "init", "interop"], cwd=module)
+        run(["go", "get", GO_CLIENT], cwd=module)
+
+    return Path(shutil.copytree(_made_once(folder.parent, "go-module", get), folder, dirs_exist_ok=True))
 
 
 def go_program(module: Path, source: str) -> Path:
@@ -107,7 +119,14 @@ def go_program(module: Path, source: str) -> Path:
 
 
 def node_packages(folder: Path) -> Path:
-    """A folder in which the Node client is installed."""
+    """A folder in which the Node client is installed; the same for all tests of the run.
+
+    Args:
+        folder: One of pytest's.
+    """
     need("node", "npm")
-    run(["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", *NODE_PACKAGES])
-    return folder
+
+    def install(packages: Path) -> None:
+        run(["npm", "install", "--prefix", packages, "--no-audit", "--no-fund", "--ignore-scripts", *NODE_PACKAGES])
+
+    return _made_once(folder.parent, "node-packages", install)

@@ -23,7 +23,7 @@ from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePag
 from gui.app.console import Console
 from gui.app.window_options import WindowOptions
 from gui.connections.cluster import STORES_KEY, Cluster, kept_text
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.view import MessagesView
@@ -116,7 +116,7 @@ class WatchedPages:
             settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
             settings.setValue(STORES_KEY, [kept_text(cluster)])
             settings.sync()
-        worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0, settings=SETTINGS)
+        worker = WorkerArguments(folder / "store", name_server_port=0, broker_port=0, settings=SETTINGS)
         options = WindowOptions(
             worker,
             language=language,

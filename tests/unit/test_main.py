@@ -55,6 +55,13 @@ def test_a_wrong_argument_is_told_with_what_is_right(arguments: list[str], words
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("arguments", [[], ["--out", "pictures", "--readme"]])
+def test_the_gallery_takes_a_folder_or_the_pictures_of_the_readme(arguments: list[str]):
+    done = orbit("gallery", *arguments)
+    assert done.returncode == UsageError.exit_code
+    assert "--readme" in done.stderr
+
+
 def test_a_wrong_setting_of_the_window_is_told_without_a_window():
     done = orbit("--set", "nonsense=1")
     assert done.returncode == UsageError.exit_code

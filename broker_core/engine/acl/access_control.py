@@ -2,7 +2,7 @@
 
 Accounts are changed, and their file is looked after, by `broker_core.engine.acl.account_file`.
 
-Source: spec broker §16.1, remoting §7.2; deny by default as `broker_core.engine.acl.needs` lists.
+Source: docs/spec/broker.md §16.1, docs/spec/remoting.md §7.2; deny by default as `broker_core.engine.acl.needs` lists.
 """
 
 from __future__ import annotations

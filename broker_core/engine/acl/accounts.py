@@ -1,4 +1,7 @@
-"""Accounts and what they may do, and the file that holds them: ``plain_acl.yml`` (Source: spec remoting §7.2, broker §16.1)."""
+"""Accounts and what they may do, and the file that holds them: ``plain_acl.yml``.
+
+Source: docs/spec/remoting.md §7.2, docs/spec/broker.md §16.1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of client addresses in access control files (Source: spec remoting §7.2).
+"""Patterns of client addresses in access control files (Source: docs/spec/remoting.md §7.2).
 
 *  or *.*.*.*          every address
 192.168.0.1, 10.0.0.2  any of a list

@@ -1,4 +1,4 @@
-"""Changes of accounts as administrators ask for them: from rules to new rules (Source: spec remoting §2.5.9)."""
+"""Changes of accounts as administrators ask for them: from rules to new rules (Source: docs/spec/remoting.md §2.5.9)."""
 
 from __future__ import annotations
 

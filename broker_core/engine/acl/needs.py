@@ -1,7 +1,9 @@
 """What each request needs: which topics and groups it touches and how, or an administrator.
 
 Everything that is not listed needs an administrator: what is new is closed until it is listed here. Brokers of RocketMQ 4.9
-leave open what their list does not name: END_TRANSACTION, batches, most reads (Source: spec broker §16.1, remoting §7.2).
+leave open what their list does not name: END_TRANSACTION, batches, most reads.
+
+Source: docs/spec/broker.md §16.1, docs/spec/remoting.md §7.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Administration of accounts over the protocol (Source: spec remoting §2.5.9).
+"""Administration of accounts over the protocol (Source: docs/spec/remoting.md §2.5.9).
 
 Changes are answered when they are on the disk. With access control off, 50, 51 and 53 answer their code of failure, and 52
 answers at once as well; brokers of RocketMQ fail with the text of a fault, or never answer.
@@ -68,7 +68,10 @@ class AccessProcessor:
         return command.reply(ext_fields=fields)
 
     def accounts(self, _peer: object, command: RemotingCommand) -> RemotingCommand:
-        """All accounts, without their secrets: brokers that told them had a vulnerability (Source: spec broker §16.2)."""
+        """All accounts, without their secrets: brokers that told them had a vulnerability.
+
+        Source: docs/spec/broker.md §16.2.
+        """
         if self._accounts is None:
             return command.reply(ResponseCode.SYSTEM_ERROR, _OFF)
         rules = self._accounts.access.rules

@@ -3,8 +3,8 @@
 A decision counts when its record is durable; until then the transaction is open for readers and busy for its producer. Knows
 the log and the clock only through what it is given, so that tests can play both.
 
-Source: spec kafka §1.3 to §1.10 in the second version of the protocol (a new epoch per transaction, queues join by being sent
-to), with the steps between open and decided collapsed into one record (§3.3).
+Source: docs/spec/kafka.md §1.3 to §1.10 in the second version of the protocol (a new epoch per transaction, queues join by
+being sent to), with the steps between open and decided collapsed into one record (docs/spec/kafka.md §3.3).
 """
 
 from __future__ import annotations

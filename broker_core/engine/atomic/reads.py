@@ -1,4 +1,4 @@
-"""What readers see of queues that take part in atomic transactions: decided messages only (Source: spec kafka §3.5)."""
+"""What readers see of queues that take part in atomic transactions: decided messages only (Source: docs/spec/kafka.md §3.5)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Records of the state topic: what is decided about producers and transactions, in the order of the commit log.
 
-Body: one version byte, then msgpack. Source: spec kafka §3.3, §3.4.
+Body: one version byte, then msgpack. Source: docs/spec/kafka.md §3.3, §3.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sequence numbers of producers in one queue: what was stored already is known again, what is missing is noticed.
 
-Source: spec kafka §1.2. Unlike the reference all remembered batches survive a restart (§1.2.5).
+Source: docs/spec/kafka.md §1.2. Unlike the reference all remembered batches survive a restart (§1.2.5).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Snapshots of the state, so that a restart reads only the end of the log.
 
 ``config/txnSnapshot-<offset>``: magic ``KTXS``, CRC-32 of the rest, then msgpack. Two are kept; one that cannot be read is left
-out of account, then the older one or the whole log serves (Source: spec kafka §3.4).
+out of account, then the older one or the whole log serves (Source: docs/spec/kafka.md §3.4).
 """
 
 from __future__ import annotations

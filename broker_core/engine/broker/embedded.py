@@ -46,7 +46,6 @@ from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.reading import machine_memory_bytes
-from broker_core.engine.store.results import PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -59,7 +58,6 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
 from broker_core.protocol import names
-from broker_core.protocol.atomic import PROPERTY
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id
@@ -310,7 +308,6 @@ class EmbeddedBroker:
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
         entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
         await service.read_back(entry if isinstance(entry, Mapping) else {})
-        dispatcher.send.reserved = (PROPERTY,)
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
@@ -456,7 +453,7 @@ class EmbeddedBroker:
 
     def _offer_express(self, connection: Connection) -> None:
         if self._serving is not None and self._access is None:
-            connection.express = partial(self._serving.express.serve, connection)
+            connection.express = partial(self._serving.plain.serve, connection)
 
     def _disconnected(self, connection: Connection) -> None:
         if self._dispatcher is not None:
@@ -483,13 +480,13 @@ class EmbeddedBroker:
         now_ms = self._clock()
         all_properties = {UNIQUE_KEY: self._unique_ids.next_id(), **properties}
         header = header_for_console(topic, queue_id, all_properties, flag, now_ms)
-        target = dispatcher.send.admit(header)
+        target = dispatcher.send.admission.admit(header)
         host = dispatcher.send.store_host
-        result = dispatcher.send.store(header, target, body, host)
-        if result.status is not PutStatus.PUT_OK:
+        try:
+            result = dispatcher.send.put(header, target, body, host)
+        except RequestRefusedError:
             self.counters.put_failed += 1
-            raise RequestRefusedError(dispatcher.send.put_remark(result), code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        self.counters.put(target.topic, result.message_count, result.wrote_bytes)
+            raise
         if self._durable is not None and not await self._durable.wait_for(result.physical_offset + result.wrote_bytes):
             remark = f"the message is stored but not yet on disk: {self.store.write_refusal or 'the disk is slow'}"
             raise RequestRefusedError(remark, code=ResponseCode.FLUSH_DISK_TIMEOUT)

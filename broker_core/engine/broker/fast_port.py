@@ -1,7 +1,9 @@
-"""The second port of a broker, two below its first: clients with ``vipChannelEnabled`` send to it (Source: spec broker §15.1).
+"""The second port of a broker, two below its first: clients with ``vipChannelEnabled`` send to it.
 
 RocketMQ serves pulls on the first port only, so that sends do not queue behind them. Requests do not queue here; both ports
 serve the same. Clients before 4.5 use the second one unless told otherwise.
+
+Source: docs/spec/broker.md §15.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The broker's connection to a name server: registers at start, every 30 s and when topics change (Source: spec broker §1.2).
+"""The broker's connection to a name server: registers at start, every 30 s and when topics change.
 
 The name server drops a broker whose connection ends, so one connection is kept open; when it breaks it is opened again.
+
+Source: docs/spec/broker.md §1.2.
 """
 
 from __future__ import annotations

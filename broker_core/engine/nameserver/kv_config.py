@@ -1,4 +1,4 @@
-"""Configuration items that tools keep at the name server: namespace → key → value (Source: spec broker §1.6)."""
+"""Configuration items that tools keep at the name server: namespace → key → value (Source: docs/spec/broker.md §1.6)."""
 
 from __future__ import annotations
 

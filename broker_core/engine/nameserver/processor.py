@@ -1,4 +1,4 @@
-"""Requests of the name server: command in, answer out, no I/O (Source: spec remoting §2.7)."""
+"""Requests of the name server: command in, answer out, no I/O (Source: docs/spec/remoting.md §2.7)."""
 
 from __future__ import annotations
 

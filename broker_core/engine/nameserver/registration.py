@@ -1,4 +1,4 @@
-"""What a broker tells a name server: its topics and their version (Source: spec remoting §2.7.1, §4.7).
+"""What a broker tells a name server: its topics and their version (Source: docs/spec/remoting.md §2.7.1, §4.7).
 
 Plain values and their JSON; no sockets, no state. The same `TopicConfig` is what ``topics.json`` keeps.
 """
@@ -31,7 +31,7 @@ _LENGTH = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class DataVersion:
-    """Version of a table; equal in every field means equal tables (Source: spec store §7.2)."""
+    """Version of a table; equal in every field means equal tables (Source: docs/spec/store.md §7.2)."""
 
     timestamp_ms: int
     counter: int
@@ -152,7 +152,10 @@ def _objects(table: object) -> list[tuple[object, Mapping[str, Any]]]:
 
 
 def _inflate_registration(body: bytes) -> Registration:
-    """Read the zlib form: version, topics as text lines, filter servers, each length-prefixed (spec remoting §2.7.1)."""
+    """Read the zlib form: version, topics as text lines, filter servers, each length-prefixed.
+
+    Source: docs/spec/remoting.md §2.7.1.
+    """
     inflater = zlib.decompressobj()
     try:
         data = inflater.decompress(body, REGISTRATION_BYTES_MAX)

@@ -1,4 +1,4 @@
-"""Route table of the name server: which brokers carry which topics, and who is alive (Source: spec broker §1).
+"""Route table of the name server: which brokers carry which topics, and who is alive (Source: docs/spec/broker.md §1).
 
 Pure state: every method takes the time and returns values. It knows no sockets; a connection is any hashable token.
 """
@@ -105,7 +105,7 @@ class RouteInfo:
         now_ms: int,
         silence_max_ms: int | None = None,
     ) -> Registered:
-        """Take a broker's table (Source: spec broker §1.2).
+        """Take a broker's table (Source: docs/spec/broker.md §1.2).
 
         Topics missing from the table are kept: that is what 4.x does, and tools delete routes by a request of their own.
 
@@ -233,7 +233,7 @@ class RouteInfo:
     # ---- questions ----
 
     def route(self, topic: str) -> TopicRoute | None:
-        """Queues and brokers of a topic; None when no broker that is alive has it (Source: spec broker §1.4)."""
+        """Queues and brokers of a topic; None when no broker that is alive has it (Source: docs/spec/broker.md §1.4)."""
         queues = self._topic_queues.get(topic)
         if not queues:
             return None
@@ -286,7 +286,10 @@ class RouteInfo:
     # ---- administration ----
 
     def put_topic(self, topic: str, queues: Iterable[QueueData]) -> None:
-        """Route a topic as told by a tool; brokers that are not registered are passed over (Source: spec remoting §2.1)."""
+        """Route a topic as told by a tool; brokers that are not registered are passed over.
+
+        Source: docs/spec/remoting.md §2.1.
+        """
         for data in queues:
             if data.broker_name in self._brokers:
                 self._topic_queues.setdefault(topic, {})[data.broker_name] = data

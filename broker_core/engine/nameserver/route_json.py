@@ -1,4 +1,4 @@
-"""JSON of name server answers, in both shapes that clients understand (Source: spec remoting §4.1, §4.4).
+"""JSON of name server answers, in both shapes that clients understand (Source: docs/spec/remoting.md §4.1, §4.4).
 
 Clients before 4.9.4 were written against maps with bare integer keys (``{0:"host:port"}``), later ones ask for strict JSON.
 """

@@ -1,6 +1,8 @@
-"""Switches of the name server, changed over the network by UPDATE_NAMESRV_CONFIG (Source: spec remoting §2.7.5, broker §16.2).
+"""Switches of the name server, changed over the network by UPDATE_NAMESRV_CONFIG.
 
 Only these can be set: no path, no address, nothing unknown.
+
+Source: docs/spec/remoting.md §2.7.5, docs/spec/broker.md §16.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests of producers with atomic transactions; codes and fields of Orbit's own (Source: spec kafka §3.8).
+"""Requests of producers with atomic transactions; codes and fields of Orbit's own (Source: docs/spec/kafka.md §3.8).
 
 INIT_ATOMIC_PRODUCER  tid?, timeoutMs, pid?, epoch?          → pid, epoch
 SEND_ATOMIC_MESSAGE   a send's short fields, kp, ke, ks, kt? → as a send
@@ -107,7 +107,7 @@ class AtomicProcessor:
         """Store messages of a producer once, whether it sends them once or again."""
         fields = command.ext_fields
         header = parse_send_header(command)
-        target = self._send.admit(header)
+        target = self._send.admission.admit(header)
         name = fields.get("kt")
         if target.topic != header.topic:
             text = "delayed, half and repeated messages take no part in atomic transactions: send without, or in another way"
@@ -124,7 +124,7 @@ class AtomicProcessor:
         coordinator = self._service.coordinator
         first = self._state.store.stored_max_offset(*queue)
         with coordinator.state.arriving(queue, first) if stamp.transactional else nullcontext():
-            result = self._send.put(peer, header, stamped, command.body)
+            result = self._send.store(header, stamped, command.body, self._send.born_host(peer))
             if result.status is not PutStatus.PUT_OK:
                 raise AtomicRefusedError(Refusal.NOT_STORED, self._send.put_remark(result))
             coordinator.stored(queue, result.queue_offset, result.physical_offsets, stamp, result.store_timestamp_ms)
@@ -165,7 +165,7 @@ class AtomicProcessor:
         return OffsetKey(group, str(item[0]), item[1]), item[2]
 
     def _check_owner(self, key: OffsetKey, client_id: str) -> None:
-        """Refuse positions of a consumer that has lost its queue (Source: spec kafka §3.6)."""
+        """Refuse positions of a consumer that has lost its queue (Source: docs/spec/kafka.md §3.6)."""
         queue = MessageQueue(key.topic, self._state.config.broker_name, key.queue_id)
         holder = self._state.locks.holder(key.group, queue, now_ms=self._state.clock())
         if holder is not None and holder != client_id:

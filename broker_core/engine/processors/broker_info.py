@@ -1,4 +1,4 @@
-"""The broker about itself: runtime figures (Source: spec remoting §2.5.3, broker §11.3)."""
+"""The broker about itself: runtime figures (Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3)."""
 
 from __future__ import annotations
 

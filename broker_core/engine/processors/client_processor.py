@@ -1,13 +1,13 @@
 """Clients come, stay and go: heartbeats, goodbyes, members, orderly locks.
 
-Source: spec broker §7, §10, remoting §2.2.7, §2.2.9.
+Source: docs/spec/broker.md §7, §10, docs/spec/remoting.md §2.2.7, §2.2.9.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker_core.engine.processors.pull_processor import filter_off_remark
+from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.tables.clients import Client
 from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
 from broker_core.engine.tables.heartbeat import parse_heartbeat

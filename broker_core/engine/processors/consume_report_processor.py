@@ -1,4 +1,7 @@
-"""Reports on consumption: statistics, time spans, queue entries, who subscribes what (Source: spec remoting §2.5.3, §2.5.6)."""
+"""Reports on consumption: statistics, time spans, queue entries, who subscribes what.
+
+Source: docs/spec/remoting.md §2.5.3, §2.5.6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Delay levels for tools: GET_ALL_DELAY_OFFSET, and lines of the runtime figures (Source: spec remoting §2.5.3, §2.5.5)."""
+"""Delay levels for tools: GET_ALL_DELAY_OFFSET, and lines of the runtime figures.
+
+Source: docs/spec/remoting.md §2.5.3, §2.5.5.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from broker_core.engine.processors.broker_info import BrokerInfoProcessor
 from broker_core.engine.processors.client_processor import ClientProcessor
 from broker_core.engine.processors.consume_report_processor import ConsumeReportProcessor
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.express import Express
 from broker_core.engine.processors.filter_servers import FilterServers
 from broker_core.engine.processors.forward_processor import ForwardProcessor
 from broker_core.engine.processors.group_processor import GroupProcessor
@@ -19,15 +18,14 @@ from broker_core.engine.processors.live_settings import LiveSettings
 from broker_core.engine.processors.lone_master import LoneMasterProcessor
 from broker_core.engine.processors.maintenance_processor import MaintenanceProcessor
 from broker_core.engine.processors.offset_processor import OffsetProcessor
+from broker_core.engine.processors.plain_requests import PlainRequests
 from broker_core.engine.processors.pop.pop_family import PopFamily
-from broker_core.engine.processors.pull_express import PullExpress
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.put_rewrites import PutRewrites
 from broker_core.engine.processors.query_processor import QueryProcessor
 from broker_core.engine.processors.reply_processor import ReplyProcessor
 from broker_core.engine.processors.reset_processor import ResetProcessor
 from broker_core.engine.processors.send_back_processor import SendBackProcessor
-from broker_core.engine.processors.send_express import SendExpress
 from broker_core.engine.processors.send_flow import Defer
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.processors.settings_processor import SettingsProcessor
@@ -63,7 +61,7 @@ class Dispatcher:
         maintenance: Deletes files on request; a service, to be stopped before the store.
         info: Runtime figures; others may add theirs.
         send: Also used for sends from the console.
-        express: Serves plain sends and pulls from their bytes; not to be asked where each request needs its account checked.
+        plain: Serves plain sends and pulls from their frames; not to be used where each request needs its account checked.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
         clients: Notifies members of groups.
@@ -90,7 +88,7 @@ class Dispatcher:
         self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
-        self.express = Express(SendExpress(state, durable, self.send), PullExpress(state, self.pull))
+        self.plain = PlainRequests(self.send, self.pull)
         self.pop = PopFamily(state, memory_bytes=memory_bytes)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)

@@ -3,7 +3,7 @@
 A filter server is a program of its own that pulls, filters by classes that consumers give it, and hands on. Here its address
 travels with the broker's registrations and nothing else is done with it: nobody connects to it.
 
-Source: spec remoting §2.1 (301), §2.7.1; times and answers of 4.9.4.
+Source: docs/spec/remoting.md §2.1 (301), §2.7.1; times and answers of 4.9.4.
 """
 
 from __future__ import annotations

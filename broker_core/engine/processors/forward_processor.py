@@ -1,4 +1,7 @@
-"""Requests that the broker passes on to a consumer: what it is doing, and to try one message (Source: spec remoting §2.4)."""
+"""Requests that the broker passes on to a consumer: what it is doing, and to try one message.
+
+Source: docs/spec/remoting.md §2.4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Administration of consumer and producer groups: configs, connections, progress (Source: spec remoting §2.5.4, §2.5.6)."""
+"""Administration of consumer and producer groups: configs, connections, progress.
+
+Source: docs/spec/remoting.md §2.5.4, §2.5.6.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ class GroupProcessor:
         return command.reply(body=emit({"data": table}))
 
     def progress(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """How far a group has come in each queue: GET_CONSUME_STATS (Source: spec broker §11.4)."""
+        """How far a group has come in each queue: GET_CONSUME_STATS (Source: docs/spec/broker.md §11.4)."""
         fields = command.ext_fields
         group = text_field(fields, "consumerGroup")
         asked = [fields["topic"]] if fields.get("topic") else [t for t in fields.get("topicList", "").split(";") if t]

@@ -1,10 +1,12 @@
 """Settings that may be changed while the broker runs, and the file that keeps the changes.
 
 Which ones is a fixed list (``live`` in `broker_core.config`): numbers within bounds, switches, hours. Nothing that is a path,
-an address, a name, a class or a command can be set over the network, and nothing unknown (Source: spec broker §16.2, §16.3).
+an address, a name, a class or a command can be set over the network, and nothing unknown.
 
 The file ``config/broker.properties`` of the store holds what was changed. A value given at start that differs from the default
 comes before one of the file.
+
+Source: docs/spec/broker.md §16.2, §16.3.
 """
 
 from __future__ import annotations

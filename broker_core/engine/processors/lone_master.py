@@ -1,4 +1,7 @@
-"""Requests about slaves, answered as by a master that has none (Source: spec remoting §2.1, 907 and 908; answers of 5.3.3)."""
+"""Requests about slaves, answered as by a master that has none.
+
+Source: docs/spec/remoting.md §2.1, 907 and 908; answers of 5.3.3.
+"""
 
 from __future__ import annotations
 

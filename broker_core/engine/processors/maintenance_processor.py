@@ -1,4 +1,4 @@
-"""Housekeeping on request: old files, empty queues, forgotten topics (Source: spec remoting §2.5.8).
+"""Housekeeping on request: old files, empty queues, forgotten topics (Source: docs/spec/remoting.md §2.5.8).
 
 Deleting files takes time, so it runs on a thread, one request after the other; the answer comes when it is done.
 """

@@ -1,4 +1,7 @@
-"""Which messages a pull wants: tests of a consume queue's tags code and of a record (Source: spec broker §9.1, §9.3)."""
+"""Which messages a pull wants: tests of a consume queue's tags code and of a record.
+
+Source: docs/spec/broker.md §9.1, §9.3.
+"""
 
 from __future__ import annotations
 

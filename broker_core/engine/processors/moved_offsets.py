@@ -1,4 +1,4 @@
-"""Notes of consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (Source: spec broker §5.3).
+"""Notes of consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (Source: docs/spec/broker.md §5.3).
 
 RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group that asks again and again gets one for each ten
 seconds and queue, so that nobody can fill the disk by asking for offsets that are not there.

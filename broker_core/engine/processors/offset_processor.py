@@ -1,4 +1,7 @@
-"""Offsets and single messages: where a group stands, where a queue begins and ends (Source: spec remoting §2.2.4 to §2.2.6)."""
+"""Offsets and single messages: where a group stands, where a queue begins and ends.
+
+Source: docs/spec/remoting.md §2.2.4 to §2.2.6.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class OffsetProcessor:
         self._memory_bytes = memory_bytes
 
     def query_consumer_offset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """A group's offset in a queue; 0 for a group without one on a young queue (Source: spec broker §6.4)."""
+        """A group's offset in a queue; 0 for a group without one on a young queue (Source: docs/spec/broker.md §6.4)."""
         fields = command.ext_fields
         topic, queue_id = _queue(fields)
         offset = self._state.offsets.get(text_field(fields, "consumerGroup"), topic, queue_id)

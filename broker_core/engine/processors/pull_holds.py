@@ -1,4 +1,4 @@
-"""Pulls that wait for a message: who waits on which queue, and until when (Source: spec broker §5.4).
+"""Pulls that wait for a message: who waits on which queue, and until when (Source: docs/spec/broker.md §5.4).
 
 Pure bookkeeping: it reads no store and sends nothing; its owner asks who is to be answered and answers them.
 """

@@ -1,49 +1,41 @@
-"""Pulls: checks, reading, holding until a message comes (Source: spec broker §5, remoting §2.2.3)."""
+"""Pulls: checks, reading, holding until a message comes (Source: docs/spec/broker.md §5, docs/spec/remoting.md §2.2.3)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from time import perf_counter
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from broker_core.engine.nameserver.registration import PERM_READ
-from broker_core.engine.processors.message_filter import EVERYTHING, MessageFilter, retry_filter, sql_filter, tag_filter
+from broker_core.engine.processors.message_filter import MessageFilter
 from broker_core.engine.processors.moved_offsets import MovedOffsets
-from broker_core.engine.processors.pull_answers import answer_fields
+from broker_core.engine.processors.plain.pull_answers import answer_fields
+from broker_core.engine.processors.plain.requests import PlainPull
+from broker_core.engine.processors.pull_admission import PullAdmission
 from broker_core.engine.processors.pull_holds import HeldPull, PullHolds
 from broker_core.engine.processors.pull_request import (
     FLAG_COMMIT_OFFSET,
-    FLAG_SUBSCRIPTION,
     FLAG_SUSPEND,
     PullTerms,
     TermsReader,
 )
 from broker_core.engine.store.results import Arrival, GetResult, GetStatus, Place, Run
-from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
-from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.consumer_filters import ConsumerFilters
+from broker_core.engine.tables.peer import FramePeer, Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.subscription import Subscription, parse_subscription
-from broker_core.errors import CodecError, RequestRefusedError
-from broker_core.protocol import names
+from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker_core.protocol.fields import long_field
-from broker_core.protocol.filter.evaluator import compile_filter
 from broker_core.protocol.frame import RemotingCommand, reply_to
 
 logger = logging.getLogger(__name__)
 
 BEHIND_TICK_MS = 5_000
-"""How often held pulls are checked for messages that their filter does not want (Source: spec broker §5.4)."""
+"""How often held pulls are checked for messages that their filter does not want (Source: docs/spec/broker.md §5.4)."""
 
 COLD_READS_MAX = 16
 """Reads of old messages by threads at a time; for one more pull the loop itself waits."""
-
-_PARSED_EXPRESSIONS = 4096
-_REMEMBERED_CHARS_MAX = 256
-"""Longer expressions are parsed each time, for they could fill the memory."""
 
 _CODES = {
     GetStatus.FOUND: ResponseCode.SUCCESS,
@@ -71,25 +63,24 @@ class _Pull(NamedTuple):
 class PullProcessor:
     """Serves PULL_MESSAGE and LITE_PULL_MESSAGE.
 
-    `broker_core.engine.processors.pull_express` serves the plain ones; it asks here what they may have.
-
     Register `arrived` as arrival listener of the store: it runs inside of the put, so a held pull is answered in the same turn
     of the loop in which its message was stored. Call `tick` once a second.
 
     Attributes:
-        holds: Pulls that wait.
-        terms: Reads what pulls ask for.
+        holds: Pulls that are held.
+        terms: Reads what pulls request.
+        admission: Checks them.
     """
 
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
         self._state = state
-        self._filters = filters
         self._store = state.store
         self._counters = state.counters
         self._moved = MovedOffsets(state)
         self._next_behind_ms = 0
         self._cold_reads = 0
         self.terms = TermsReader()
+        self.admission = PullAdmission(state, filters)
         self.holds = PullHolds()
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
@@ -99,17 +90,42 @@ class PullProcessor:
             terms = self.terms.read(fields)
             offset = long_field(fields, "queueOffset")
             committed = long_field(fields, "commitOffset", 0) if terms.flags & FLAG_COMMIT_OFFSET else 0
-            self.check(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
-            wanted = self.wanted(terms)
+            wanted = self.admission.admit(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)
+        run = self._begin(peer, terms, offset, committed, takes_all=wanted.takes_all)
+        if run is None:
+            return self._serve(peer, _Pull(command.opaque, command.serialize_type, terms, offset, wanted))
+        broker_id = self.admission.suggested_broker(terms.group, slow=False)
+        fields = answer_fields(broker_id, run.next_offset, run.min_offset, run.max_offset)
+        return command.reply(ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
+
+    def handle_plain(self, peer: FramePeer, pull: PlainPull) -> RemotingCommand | None:
+        """Serve a pull that a codec read: `handle` without fields. None when it is held, or answered from a template.
+
+        Raises:
+            RequestRefusedError: It is refused.
+        """
+        terms = pull.terms
+        wanted = self.admission.admit_plain(pull)
+        run = self._begin(peer, terms, pull.offset, pull.committed, takes_all=wanted.takes_all)
+        if run is None:
+            return self._serve(peer, _Pull(pull.opaque_number, pull.serialize_type, terms, pull.offset, wanted))
+        head = pull.found_head(
+            pull.opaque, pull.grant.broker_id, run.next_offset, run.min_offset, run.max_offset, run.total_bytes
+        )
+        peer.send_parts([head, *run.slices], len(head) + run.total_bytes)
+        return None
+
+    def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> Run | None:
+        """Note a pull that passed all checks, and read what it finds in the quick way; None where that is not to be had."""
         self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
         if terms.flags & FLAG_COMMIT_OFFSET:
             self._state.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
-        pull = _Pull(command.opaque, command.serialize_type, terms, offset, wanted)
-        if wanted.takes_all and (run := self.read_run(terms, offset)) is not None:
-            return self._answer_run(pull, run)
-        return self._serve(peer, pull)
+        run = self._read_run(terms, offset) if takes_all else None
+        if run is not None:
+            self._counters.got(terms.topic, terms.group, run.record_count, run.total_bytes)
+        return run
 
     def _serve(self, peer: Peer, pull: _Pull) -> RemotingCommand | None:
         """Answer a pull in the ordinary way, now or later."""
@@ -148,109 +164,9 @@ class PullProcessor:
         self._cold_reads += 1
         asyncio.get_running_loop().run_in_executor(None, read, places).add_done_callback(done)
 
-    # ---- checks ----
-
-    def check(self, terms: PullTerms, *, lite: bool) -> None:
-        """Refuse what may not be had.
-
-        Raises:
-            RequestRefusedError: With the code and remark of the answer.
-        """
-        state = self._state
-        if not state.config.permission & PERM_READ or (lite and not state.config.lite_pull):
-            _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pulling message is forbidden")
-        group = state.groups.find(terms.group)
-        if group is None:
-            remark = f"subscription group [{terms.group}] does not exist, See {names.FAQ_URL} for further details."
-            _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
-        if not group.consume_enabled:
-            _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {terms.group}")
-        if not state.groups.may_read(terms.group, terms.topic):
-            remark = f"the consumer group[{terms.group}] is forbidden for topic[{terms.topic}]"
-            _refuse(ResponseCode.NO_PERMISSION, remark)
-        topic = state.topics.get(terms.topic)
-        if topic is None:
-            remark = f"topic[{terms.topic}] not exist, apply first please! See {names.FAQ_URL} for further details."
-            _refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
-        if not topic.readable:
-            _refuse(ResponseCode.NO_PERMISSION, f"the topic[{terms.topic}] pulling message is forbidden")
-        if not 0 <= terms.queue_id < topic.read_queues:
-            remark = (
-                f"queueId[{terms.queue_id}] is illegal, topic:[{terms.topic}] "
-                f"topicConfig.readQueueNums:[{topic.read_queues}] consumer:[{terms.group}]"
-            )
-            _refuse(ResponseCode.SYSTEM_ERROR, remark)
-
-    def wanted(self, terms: PullTerms) -> MessageFilter:
-        """Which messages the pull is for, by its own expression or by the group's heartbeats.
-
-        Raises:
-            RequestRefusedError: As `check`.
-        """
-        filters_retries = self._state.config.filter_support_retry and terms.topic == names.retry_topic(terms.group)
-        if terms.takes_all and not filters_retries:
-            return EVERYTHING
-        inline = bool(terms.flags & FLAG_SUBSCRIPTION)
-        subscription = self._inline(terms) if inline else self._registered(terms)
-        if subscription.is_tag:
-            if filters_retries:
-                return retry_filter(terms.group, self._filters)
-            return tag_filter(terms.topic, subscription)
-        if not self._state.config.property_filter:
-            _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(subscription.expression_type))
-        return self._inline_sql(subscription) if inline else self._registered_sql(terms)
-
-    def _inline(self, terms: PullTerms) -> Subscription:
-        try:
-            parse = _parsed if len(terms.expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
-            return parse(terms.topic, terms.expression, terms.expression_type)
-        except CodecError as error:
-            raise _parse_failed(error.message) from error
-
-    def _inline_sql(self, subscription: Subscription) -> MessageFilter:
-        if subscription.expression_type != SQL92:
-            raise _parse_failed(f"there is no filter type {subscription.expression_type[:40]}; write TAG or SQL92")
-        try:
-            is_short = len(subscription.expression) <= _REMEMBERED_CHARS_MAX
-            return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(subscription.expression))
-        except CodecError as error:
-            raise _parse_failed(error.message) from error
-
-    def _registered_sql(self, terms: PullTerms) -> MessageFilter:
-        data = self._filters.get(terms.topic, terms.group)
-        if data is None:
-            remark = f"the filter data of group[{terms.group}] on topic[{terms.topic}] not exist; a heartbeat must come first"
-            _refuse(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
-        if data.client_version < terms.subscription_version:
-            remark = (
-                f"the consumer's filter data is not latest: {data.client_version} is known, {terms.subscription_version} asked"
-            )
-            _refuse(ResponseCode.FILTER_DATA_NOT_LATEST, remark)
-        return sql_filter(data.compiled)
-
-    def _registered(self, terms: PullTerms) -> Subscription:
-        """The subscription from the group's heartbeats."""
-        group = self._state.consumers.group(terms.group)
-        if group is None:
-            remark = f"the consumer's group info not exist, group: {terms.group}; a heartbeat must come first"
-            _refuse(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
-        config = self._state.groups.get(terms.group)
-        if group.broadcasting and config is not None and not config.broadcast_enabled:
-            _refuse(ResponseCode.NO_PERMISSION, f"the consumer group[{terms.group}] can not consume by broadcast way")
-        subscription = group.subscriptions.get(terms.topic)
-        if subscription is None:
-            remark = f"the consumer's subscription not exist, group: {terms.group}, topic: {terms.topic}"
-            _refuse(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
-        if subscription.version < terms.subscription_version:
-            remark = (
-                f"the consumer's subscription not latest: {subscription.version} is known, {terms.subscription_version} asked"
-            )
-            _refuse(ResponseCode.SUBSCRIPTION_NOT_LATEST, remark)
-        return subscription
-
     # ---- reading ----
 
-    def read_run(self, terms: PullTerms, offset: int) -> Run | None:
+    def _read_run(self, terms: PullTerms, offset: int) -> Run | None:
         """What most pulls find that want everything, read in the quick way; None where it is not to be had so."""
         started = perf_counter()
         run = self._store.read_run(terms.topic, terms.queue_id, offset, terms.count_max)
@@ -269,13 +185,6 @@ class PullProcessor:
         self._counters.get_took(perf_counter() - started)
         return result
 
-    def _answer_run(self, pull: _Pull, run: Run) -> RemotingCommand:
-        terms = pull.terms
-        self._counters.got(terms.topic, terms.group, run.record_count, run.total_bytes)
-        bounds = run.next_offset, run.min_offset, run.max_offset
-        fields = answer_fields(self.suggested_broker(terms.group, slow=False), *bounds)
-        return reply_to(pull.opaque, pull.serialize_type, ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
-
     def _answer(self, pull: _Pull, result: GetResult, code: ResponseCode) -> RemotingCommand:
         terms = pull.terms
         if code == ResponseCode.SUCCESS:
@@ -285,16 +194,9 @@ class PullProcessor:
             if code == ResponseCode.PULL_OFFSET_MOVED:
                 moved_to = result.next_offset
                 self._moved.note(terms.group, terms.topic, terms.queue_id, asked=pull.offset, moved_to=moved_to)
-        broker_id = self.suggested_broker(terms.group, slow=result.suggest_slave)
+        broker_id = self.admission.suggested_broker(terms.group, slow=result.suggest_slave)
         fields = answer_fields(broker_id, result.next_offset, result.min_offset, result.max_offset)
         return reply_to(pull.opaque, pull.serialize_type, code, result.status.value, fields, body_slices=result.records)
-
-    def suggested_broker(self, group: str, *, slow: bool) -> int:
-        """Id of the broker to pull from next (Source: spec broker §5.3)."""
-        config = self._state.groups.get(group) if self._state.config.slave_read else None
-        if config is None:
-            return 0
-        return config.broker_id_when_slow if slow else config.broker_id
 
     # ---- holding ----
 
@@ -369,30 +271,7 @@ class PullProcessor:
         (send or held.peer.send)(self._answer(pull, result, _code(result.status, pull.offset)))
 
 
-@lru_cache(maxsize=_PARSED_EXPRESSIONS)
-def _parsed(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
-    # Go and C++ clients send their expression with every pull.
-    return parse_subscription(topic, expression, expression_type=expression_type)
-
-
-def filter_off_remark(expression_type: str) -> str:
-    """Remark of an answer to whoever wants a filter that is switched off; clients know its first part."""
-    return (
-        f"The broker does not support consumer to filter message by {expression_type[:40]}; "
-        "set enablePropertyFilter=true to have SQL92 filters"
-    )
-
-
-def _parse_failed(reason: str) -> RequestRefusedError:
-    remark = f"parse the consumer's subscription failed: {reason}"
-    return RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
-
-
 def _code(status: GetStatus, asked_offset: int) -> ResponseCode:
     if status in _EMPTY_QUEUE:
         return ResponseCode.PULL_OFFSET_MOVED if asked_offset else ResponseCode.PULL_NOT_FOUND
     return _CODES[status]
-
-
-def _refuse(code: ResponseCode, remark: str) -> NoReturn:
-    raise RequestRefusedError(remark, code=code)

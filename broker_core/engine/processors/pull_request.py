@@ -1,6 +1,6 @@
 """What a pull asks for, from its header; what all pulls of a consumer from one queue say alike is read once.
 
-Source: spec remoting §2.2.3.
+Source: docs/spec/remoting.md §2.2.3.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Each kind is one function from draft to draft. What needs a service that this broker does not run is refused, never half done.
 
-Source: spec broker §2.8 step 8, §3.2, §3.6, §4.2.
+Source: docs/spec/broker.md §2.8 step 8, §3.2, §3.6, §4.2.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class PutRewrites:
 def is_half(draft: Draft) -> bool:
     """Whether a send is the first phase of a transaction.
 
-    A retry with a delay is none: old clients leave the mark in the message (Source: spec broker §2.8 step 8).
+    A retry with a delay is none: old clients leave the mark in the message (Source: docs/spec/broker.md §2.8 step 8).
     """
     if draft.reconsume_times > 0 and delay_level(draft) > 0:
         return False
@@ -115,9 +115,9 @@ def delay_level(draft: Draft) -> int:
 
 
 def rewrite_delayed(draft: Draft, levels: DelayLevels) -> Draft:
-    """Send a message to the queue of its delay level; one above the last is the last (Source: spec broker §3.2).
+    """Send a message to the queue of its delay level; one above the last is the last (Source: docs/spec/broker.md §3.2).
 
-    A time of its own beside the level does not count: the level wins (Source: spec broker §3.6).
+    A time of its own beside the level does not count: the level wins (Source: docs/spec/broker.md §3.6).
     """
     level = min(delay_level(draft), levels.count)
     properties = {name: value for name, value in draft.properties.items() if name not in TIMER_PROPERTIES}

@@ -1,4 +1,4 @@
-"""Messages by key or unique key (Source: spec remoting §2.2.6, store §5.5)."""
+"""Messages by key or unique key (Source: docs/spec/remoting.md §2.2.6, docs/spec/store.md §5.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Answers of request-reply: on to the producer that asked, then into the store (Source: spec remoting §2.2.11, broker §2.7)."""
+"""Answers of request-reply: on to the producer that asked, then into the store.
+
+Source: docs/spec/remoting.md §2.2.11, docs/spec/broker.md §2.7.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import re
 from dataclasses import dataclass
 
 from broker_core.engine.processors.durable_answers import DurableAnswers
+from broker_core.engine.processors.send_admission import Target
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
-from broker_core.engine.processors.send_processor import SendProcessor, Target
-from broker_core.engine.store.results import PutStatus
+from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import OrbitError, RequestRefusedError
@@ -58,7 +61,7 @@ class ReplyProcessor:
         header = parse_send_header(command)
         now_ms = self._state.clock()
         header.properties = _with(header.properties, PUSH_REPLY_TIME, str(now_ms))
-        target = self._send.admit(header)
+        target = self._send.admission.admit(header)
         reply = _Reply(peer, command, header, target, bytes(command.body))
         client_id = _property(header.properties, REPLY_TO_CLIENT)
         if client_id is None:
@@ -115,6 +118,7 @@ class ReplyProcessor:
         try:
             stored, end = self._store(reply)
         except RequestRefusedError as refusal:
+            self._state.counters.put_failed += 1
             self._answer(reply, reply.command.reply(refusal.code, refusal.message, fields))
             return
         answer.ext_fields |= stored
@@ -124,11 +128,7 @@ class ReplyProcessor:
             self._durable.wait(end, lambda durable: self._answer(reply, answer if durable else _not_durable(reply, fields)))
 
     def _store(self, reply: _Reply) -> tuple[dict[str, str], int]:
-        result = self._send.put(reply.peer, reply.header, reply.target, reply.body)
-        if result.status is not PutStatus.PUT_OK:
-            self._state.counters.put_failed += 1
-            raise RequestRefusedError(self._send.put_remark(result), code=self._send.put_code(result))
-        self._state.counters.put(reply.target.topic, result.message_count, result.wrote_bytes)
+        result = self._send.put(reply.header, reply.target, reply.body, self._send.born_host(reply.peer))
         return self._send.stored_fields(result, reply.target.told_queue_id), result.physical_offset + result.wrote_bytes
 
     def _answer(self, reply: _Reply, answer: RemotingCommand) -> None:

@@ -1,4 +1,7 @@
-"""Moving consumer groups: offset resets, copies, corrections (Source: spec remoting §2.5.7, broker §12.3, §12.4)."""
+"""Moving consumer groups: offset resets, copies, corrections.
+
+Source: docs/spec/remoting.md §2.5.7, docs/spec/broker.md §12.3, §12.4.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ STATUS_TIMEOUT_MS = 5_000
 _TO_THE_END = -1
 _UNREACHABLE = (1 << 63) - 1
 _LIST_LANGUAGE = "CPP"
-"""Clients in this language read an offset table as a list only (Source: spec remoting §4.3)."""
+"""Clients in this language read an offset table as a list only (Source: docs/spec/remoting.md §4.3)."""
 
 
 class ResetProcessor:

@@ -1,7 +1,9 @@
-"""Where a queue stood at a time: the search behind SEARCH_OFFSET_BY_TIMESTAMP and resets (Source: spec remoting §2.2.5).
+"""Where a queue stood at a time: the search behind SEARCH_OFFSET_BY_TIMESTAMP and resets.
 
 A request that names a boundary gets 5.x's exact bounds. One that names none comes from a 4.x tool and gets what that expects:
 the message whose store time is nearest.
+
+Source: docs/spec/remoting.md §2.2.5.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages that a consumer gives back: CONSUMER_SEND_MSG_BACK (Source: spec broker §8.1, remoting §2.2.2).
+"""Messages that a consumer gives back: CONSUMER_SEND_MSG_BACK (Source: docs/spec/broker.md §8.1, docs/spec/remoting.md §2.2.2).
 
 retries left    a full copy to %RETRY%group, by way of a delay level
 none left       a full copy to %DLQ%group, at once

@@ -1,8 +1,10 @@
-"""Flow control of sends: what waited too long is refused, so that producers turn elsewhere (Source: spec broker §15.4, §15.5).
+"""Flow control of sends: what waited too long is refused, so that producers turn elsewhere.
 
 Requests do not queue in this broker: what a turn of the loop finds in the sockets is served one after the other. So a send has
 waited for as long as the work before it in its turn took. Work is measured in processor time of the loop's thread: a pause of
 the whole machine is nobody's fault and refuses nothing. A put that itself hangs shows between two sends, in wall time.
+
+Source: docs/spec/broker.md §15.4, §15.5.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Header of a send request, in its long (codes 10, 324) and short (310, 320, 325) names (Source: spec remoting §2.2.1)."""
+"""Header of a send request, in its long (codes 10, 324) and short (310, 320, 325) names.
+
+Source: docs/spec/remoting.md §2.2.1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The broker's settings over the network: reading all, changing some (Source: spec remoting §2.5.2)."""
+"""The broker's settings over the network: reading all, changing some (Source: docs/spec/remoting.md §2.5.2)."""
 
 from __future__ import annotations
 

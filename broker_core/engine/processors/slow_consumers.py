@@ -1,4 +1,4 @@
-"""Switches off groups that have fallen too far behind, where that is wanted (Source: spec broker §15.7).
+"""Switches off groups that have fallen too far behind, where that is wanted (Source: docs/spec/broker.md §15.7).
 
 A group that reads gigabytes behind the others makes the disk read what is no longer in memory. With
 ``disableConsumeIfConsumerReadSlowly`` such a group may no longer consume until somebody allows it again. It does not touch the

@@ -1,6 +1,6 @@
 """Timer messages at the broker: where they are stored, the handle that cancels them, RECALL_MESSAGE.
 
-Source: spec broker §3.6, remoting §2.6.4; codes of refusals: spec broker §2.9.
+Source: docs/spec/broker.md §3.6, docs/spec/remoting.md §2.6.4; codes of refusals: docs/spec/broker.md §2.9.
 """
 
 from __future__ import annotations

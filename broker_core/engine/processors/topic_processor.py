@@ -1,4 +1,4 @@
-"""Administration of topics (Source: spec remoting §2.5.1, broker §15.8)."""
+"""Administration of topics (Source: docs/spec/remoting.md §2.5.1, docs/spec/broker.md §15.8)."""
 
 from __future__ import annotations
 

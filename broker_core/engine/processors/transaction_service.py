@@ -8,7 +8,7 @@
 
 What a transaction is and what becomes of it is in `broker_core.engine.transaction`; here it meets connections and timers.
 
-Source: spec broker §4, remoting §2.2.8, §2.4.
+Source: docs/spec/broker.md §4, docs/spec/remoting.md §2.2.8, §2.4.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class TransactionService:
     # ---- half messages and real ones ----
 
     def _place_half(self, draft: Draft) -> Draft:
-        """The half topic for a transactional message (Source: spec broker §2.8 step 8, §4.2)."""
+        """The half topic for a transactional message (Source: docs/spec/broker.md §2.8 step 8, §4.2)."""
         if self._state.config.reject_transactions:
             remark = f"the broker[{self._state.config.advertised_host}] sending transaction message is forbidden"
             raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
@@ -284,7 +284,7 @@ class TransactionService:
         return self._answer(peer, command, result)
 
     def resume_check(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """RESUME_CHECK_HALF_MESSAGE (Source: spec broker §4.8, remoting §2.5.8)."""
+        """RESUME_CHECK_HALF_MESSAGE (Source: docs/spec/broker.md §4.8, docs/spec/remoting.md §2.5.8)."""
         if not self.engine.is_loaded:
             return command.reply(ResponseCode.SYSTEM_BUSY, f"{self._reading}; try again then")
         _host, offset = parse_offset_message_id(text_field(command.ext_fields, "msgId"))

@@ -6,7 +6,7 @@ One alarm is set for the next message that is due in any level, so nothing is po
 messages and leaves the rest to the next turn of the loop. A level whose delivery fails is tried again at the same message, with
 growing pauses, and none of its later messages passes it.
 
-Runs on the thread of its timers; does no I/O of its own. Source: spec broker §3.3, §3.4.
+Runs on the thread of its timers; does no I/O of its own. Source: docs/spec/broker.md §3.3, §3.4.
 """
 
 from __future__ import annotations

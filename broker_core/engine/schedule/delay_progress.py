@@ -4,7 +4,7 @@
 
 ``dataVersion`` is there where a 5.x broker wrote the file before. Pure state; writes no file.
 
-Source: spec broker §3.5, store §7.6.
+Source: docs/spec/broker.md §3.5, docs/spec/store.md §7.6.
 """
 
 from __future__ import annotations

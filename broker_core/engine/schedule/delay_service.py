@@ -5,7 +5,7 @@
 
 In this order a crash, also one of the machine, can repeat deliveries but lose none.
 
-Source: spec broker §3.3, §3.5.
+Source: docs/spec/broker.md §3.3, §3.5.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The properties of the delivered message are the bytes that were stored, so consumers still see DELAY, REAL_TOPIC and
 REAL_QID, as with RocketMQ; nothing rewrites it again, so that it is delayed once.
 
-Source: spec broker §3.2, §3.4.
+Source: docs/spec/broker.md §3.2, §3.4.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Order within a level is the order of its queue: all its messages wait equally long, so later ones are due later.
 
-Source: spec broker §3.3 (steps 1 to 3d).
+Source: docs/spec/broker.md §3.3 (steps 1 to 3d).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ takes records of any kind, needs 0.8.
 
 Loads numpy.
 
-Source: store specification §2.1, §5.2.
+Source: docs/spec/store.md §2.1, §5.2.
 """
 
 from __future__ import annotations

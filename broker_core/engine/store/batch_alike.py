@@ -4,7 +4,7 @@ Producers' batches are mostly of this kind. Their parts are cut out of the batch
 for all members at a time, which are made once for all batches of a kind: 0.6 µs a member in batches of fifty. What is not
 alike (or may be delayed) is for `broker_core.engine.store.batch_put`, which also gives the reasons for a refusal.
 
-Source: store specification §2.1, §2.9.
+Source: docs/spec/store.md §2.1, §2.9.
 """
 
 from __future__ import annotations

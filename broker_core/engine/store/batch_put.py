@@ -1,6 +1,6 @@
 """Records of a batch: checked, and laid out as one block for its place in the log. No I/O.
 
-Source: store specification §2.3, §2.9.
+Source: docs/spec/store.md §2.3, §2.9.
 """
 
 from __future__ import annotations

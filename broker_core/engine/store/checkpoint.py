@@ -2,7 +2,7 @@
 
     physicMsgTimestamp i64 | logicsMsgTimestamp i64 | indexMsgTimestamp i64 | (5.x: two more i64) | zeros up to 4096
 
-Source: store specification §6.
+Source: docs/spec/store.md §6.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Whether puts are refused because of the disk is not decided here but in `broker_core.engine.store.disk_use`.
 
-Source: store specification §12.
+Source: docs/spec/store.md §12.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Records are handed out as slices of the mapping, which stays alive as long as th
 
 Does not know queues, statuses or acknowledgements.
 
-Source: store specification §1.3, §1.4, §2.3, §8.2.
+Source: docs/spec/store.md §1.3, §1.4, §2.3, §8.2.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well. Files
 named ``.properties`` hold lines ``key=value`` instead.
 
-Source: store specification §7.1.
+Source: docs/spec/store.md §7.1.
 """
 
 from __future__ import annotations

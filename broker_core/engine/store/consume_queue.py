@@ -7,7 +7,7 @@ behind it is completed at the next start. So a queue needs neither a mapping nor
 
 Not safe for concurrent use by itself: callers hold the store's lock, except in `write` (see there).
 
-Source: store specification §4, §10.2, §10.5.
+Source: docs/spec/store.md §4, §10.2, §10.5.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ assert UNIT.size == UNIT_BYTES
 
 PRE_BLANK_SIZE = 0x7FFFFFFF
 PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
-"""Fills a file before the first unit of a queue whose older files are gone (§4.4)."""
+"""Fills a file before the first unit of a queue whose older files are gone (docs/spec/store.md §4.4)."""
 
 KEPT_UNITS = 204
 """Units kept in memory after they were written, for the consumers that keep up (4 KiB a queue)."""

@@ -8,7 +8,7 @@ bit set. A unit never crosses a file's end: where one does not fit with 4 bytes 
 As with queues, new units are kept in memory until `write`. Recovery adds no units; it gives records their plain tags code,
 which readers take as well. Units are only ever looked up by address, so a lost one means an unknown tag, not a lost message.
 
-Source: store specification §4.6.
+Source: docs/spec/store.md §4.6.
 """
 
 from __future__ import annotations

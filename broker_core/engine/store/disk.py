@@ -177,7 +177,7 @@ class Disk:
     def usage(self, path: Path) -> tuple[int, int]:
         """Used and usable-plus-used bytes of the disk that holds ``path``.
 
-        Source: store specification §12.3 (room reserved for the superuser counts as neither).
+        Source: docs/spec/store.md §12 item 3 (room reserved for the superuser counts as neither).
         """
         found = shutil.disk_usage(path)
         used = found.total - os.statvfs(path).f_bfree * os.statvfs(path).f_frsize

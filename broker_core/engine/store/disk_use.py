@@ -3,7 +3,7 @@
 Commit log and consume queues may lie on different disks, the log on several; each is asked. Of the log's, the least full
 counts, as new files go there; of log and queues, the fuller one.
 
-Source: store specification §12.3 (bounds of the limits as in 5.x).
+Source: docs/spec/store.md §12 item 3 (bounds of the limits as in 5.x).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a record means for the queues: which unit it adds to which queue.
 
-Source: store specification §4.2, §8.3, §9, §14.2.
+Source: docs/spec/store.md §4.2, §8.3, §9, §14.2.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 Batches get extensions but are not dispatched further, as in RocketMQ.
 
-Source: store specification §4.6, §14.2.
+Source: docs/spec/store.md §4.6, §14.2.
 """
 
 from __future__ import annotations

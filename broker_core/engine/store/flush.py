@@ -11,7 +11,7 @@ Threads, all joined by `FlushService.close`:
 After the first failed sync nothing is synced any more: the kernel may have dropped the pages, and a second sync would report
 success for bytes that are gone.
 
-Source: store specification §8.5.
+Source: docs/spec/store.md §8.5.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The module needs numpy, which takes 0.2 s to load; import it when there is something to do.
 
-Source: store specification §5.3, §5.4.
+Source: docs/spec/store.md §5.3, §5.4.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ and not a signal. Items are added by `broker_core.engine.store.index_build`, man
 
 Does not know keys or records, only hashes and offsets; two keys may have one hash, so whoever asks must look at the record.
 
-Source: store specification §5.1, §5.3, §5.5.
+Source: docs/spec/store.md §5.1, §5.3, §5.5.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Measured with bodies of 128 bytes and two keys a message: 0.8 µs a message; 2.3
 
 Loads numpy, which takes 0.2 s; import it when there is something to do.
 
-Source: store specification §5.2.
+Source: docs/spec/store.md §5.2.
 """
 
 from __future__ import annotations

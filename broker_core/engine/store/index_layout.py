@@ -6,7 +6,7 @@
 
 Item 0 is not used. A file does not say how many slots it has; `slot_count` finds out.
 
-Source: store specification §5.1, §5.2.
+Source: docs/spec/store.md §5.1, §5.2.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 
 The index adds nothing to the log; losing it costs the time to read the log again. Puts do nothing for it.
 
-Where RocketMQ loses keys (it drops the last file after a crash, §5.6), the log is read again instead.
+Where RocketMQ loses keys (it drops the last file after a crash), the log is read again instead.
 
-Source: store specification §5, §10.3, §12.6.
+Source: docs/spec/store.md §5 (the drop: §5.6), §10.3, §12 item 6.
 """
 
 from __future__ import annotations

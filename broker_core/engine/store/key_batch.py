@@ -2,7 +2,7 @@
 
 Loads numpy.
 
-Source: store specification §5.2.
+Source: docs/spec/store.md §5.2.
 """
 
 from __future__ import annotations

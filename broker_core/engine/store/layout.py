@@ -8,7 +8,7 @@ add up to TOTALSIZE. The chain of sizes says where records are to be expected, a
 (`broker_core.engine.store.record_chain`, `broker_core.engine.store.record_heads`). Where the chain is broken, the next
 record is looked for by its magic code, so that reading goes on behind a damaged place.
 
-Source: store specification §1.2, §2.
+Source: docs/spec/store.md §1.2, §2.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     file at b    in directory (b / file size) mod n of the n writable ones, in the order of their names
     reading      all directories together, by file name
 
-Source: store specification §1.2.
+Source: docs/spec/store.md §1.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Loads numpy, which takes 0.2 s; a start with nothing to scan does without this module.
 
-Source: store specification §2.5, §10.
+Source: docs/spec/store.md §2.5, §10.
 """
 
 from __future__ import annotations

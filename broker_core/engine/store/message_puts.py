@@ -30,7 +30,7 @@ from broker_core.protocol.message.sys_flag import HOST_V6_MASK, TransactionType
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 RECORD_OVERHEAD_MAX = 64 * 1024
-"""What a record may have beside its body, at most (§2.8)."""
+"""What a record may have beside its body, at most (docs/spec/store.md §2.8)."""
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)

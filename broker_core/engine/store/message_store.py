@@ -201,7 +201,7 @@ class MessageStore(MessagePuts, MessageReads, QueueFigures):
     def remove_expired_queues(self) -> list[QueueKey]:
         """Delete the queues whose messages are all gone from the log, their numbering too; returns which.
 
-        Source: store specification §12.7 (not those of the delay levels).
+        Source: docs/spec/store.md §12 item 7 (not those of the delay levels).
 
         Raises:
             StoreReadOnlyError: The store was opened read-only.
@@ -212,7 +212,7 @@ class MessageStore(MessagePuts, MessageReads, QueueFigures):
     def remove_unused_topics(self, known: Collection[str]) -> list[QueueKey]:
         """Delete the queues of topics that are not among the known ones; returns which.
 
-        Source: store specification §12.7 (not those of delay levels, operations on half messages and light queues).
+        Source: docs/spec/store.md §12 item 7 (not those of delay levels, operations on half messages and light queues).
 
         Raises:
             StoreReadOnlyError: The store was opened read-only.

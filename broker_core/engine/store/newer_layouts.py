@@ -5,7 +5,7 @@
     batchconsumequeue        queues of inner batches, whose numbers our queues cannot go on with: only to be read
     RocksDB                  queues or settings in a database: only to be read, without what is in there
 
-Source: store specification §1.1, §4.7, §14.
+Source: docs/spec/store.md §1.1, §4.7, §14.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ RocketMQ's own lock is an ``fcntl`` lock on the first byte of ``lock``; taking i
 one. Such locks do not exclude a second opener in the same process, so ``orbit.owner`` is locked as well (``flock``);
 it also holds the owner's process id.
 
-Source: store specification §1.5, §1.6.
+Source: docs/spec/store.md §1.5, §1.6.
 """
 
 from __future__ import annotations

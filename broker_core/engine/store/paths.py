@@ -9,7 +9,7 @@
 
 ``orbit.owner``, ``orbit.queues`` and ``orbit.cut`` are ours; a real broker leaves them alone.
 
-Source: store specification §1.1, §1.2.
+Source: docs/spec/store.md §1.1, §1.2.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ lie in the log between those of the good units before and behind, so that only t
 
 A message whose record is damaged itself cannot be found; it is remembered, so that nobody searches again.
 
-Source: store specification §4, §10.
+Source: docs/spec/store.md §4, §10.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reading a queue: the status table of a get, and the search by time. Works on a log and a queue, changes neither.
 
-Source: store specification §11.1, §11.2, §11.5 (boundaries of 5.1 and later).
+Source: docs/spec/store.md §11.1, §11.2, §11.5 (boundaries of 5.1 and later).
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _first_readable(log: CommitLog, queue: ConsumeQueue, offsets: range) -> tupl
 def first_offset_at(queue: ConsumeQueue, physical_offset: int) -> int:
     """First queue offset whose record starts at or behind a place in the log; the max offset where none does.
 
-    Source: store specification §4.4 (blanks count as before everything), §4.5 (as 5.x corrects it).
+    Source: docs/spec/store.md §4.4 (blanks count as before everything), §4.5 (as 5.x corrects it).
     """
     low, high = queue.min_offset, queue.max_offset
     # Mostly the answer is one of the ends, and each look costs a read of the file.

@@ -3,7 +3,7 @@
 Vectorised over the records of one window of a commit log file. Where a record is out of the ordinary (tags that are not
 ASCII, or named twice; delayed messages), it is looked at by itself, by the same functions that a put uses.
 
-Source: store specification §2.5, §4.1, §4.2.
+Source: docs/spec/store.md §2.5, §4.1, §4.2.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def record_checksums(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
     5.2 and later can end the properties with one (``enabledAppendPropCRC``): name, 0x01, ten decimal digits, the lowest first,
     0x02. It covers the record before it.
 
-    Source: store specification §2.5.
+    Source: docs/spec/store.md §2.5.
     """
     ends = heads.position + heads.size
     has_room = heads.properties_bytes >= RECORD_CRC_BYTES

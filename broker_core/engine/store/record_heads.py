@@ -4,7 +4,7 @@ A head is copied as bytes without meaning and only then seen as fields: 6 ns a h
 column of it is made, in the machine's order of bytes, when somebody wants it: 1 ns a record, so that who compares two fields
 does not pay for eighteen.
 
-Source: store specification §2.1 to §2.5.
+Source: docs/spec/store.md §2.1 to §2.5.
 """
 
 from __future__ import annotations

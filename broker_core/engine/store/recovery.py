@@ -9,7 +9,7 @@ of it, completed where they are behind, and built anew where they are missing or
 
 Read-only, all of this happens in memory only.
 
-Source: store specification §10; stricter where it says that RocketMQ loses queues (§9.1, §10.4).
+Source: docs/spec/store.md §10; stricter where it says that RocketMQ loses queues (§9.1, §10.4).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the store answers: put and get results, arrivals, figures.
 
-Source: store specification §8.8, §11.1.
+Source: docs/spec/store.md §8.8, §11.1.
 """
 
 from __future__ import annotations

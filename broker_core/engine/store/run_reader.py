@@ -6,7 +6,7 @@ and in memory. All else it leaves to `scan`, by giving nothing.
 
 Does not know filters, visibility and statuses; does not mend.
 
-Source: store specification §11.1.
+Source: docs/spec/store.md §11.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is connected: producers and consumers by group (Source: spec broker §10).
+"""Who is connected: producers and consumers by group (Source: docs/spec/broker.md §10).
 
 Pure state: a connection is any hashable token, the time is an argument. It sends nothing; methods say whom to notify.
 """
@@ -30,7 +30,7 @@ class Client:
 
 @dataclass(slots=True)
 class ConsumerGroup(Generic[C]):
-    """Members of a consumer group and what it subscribes: one set for all of them (Source: spec broker §10.3)."""
+    """Members of a consumer group and what it subscribes: one set for all of them (Source: docs/spec/broker.md §10.3)."""
 
     name: str
     consume_type: str
@@ -141,7 +141,9 @@ class Consumers(Generic[C]):
 
 
 def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription]) -> tuple[bool, bool]:
-    """The set of topics follows the last heartbeat, each topic's expression the highest version (Source: spec broker §10.2).
+    """The set of topics follows the last heartbeat, each topic's expression the highest version.
+
+    Source: docs/spec/broker.md §10.2.
 
     Returns:
         Whether a topic came or went, and whether the expression of one changed.

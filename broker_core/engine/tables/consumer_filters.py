@@ -1,6 +1,8 @@
-"""SQL92 filters of consumer groups: the table behind ``consumerFilter.json`` (Source: spec broker §9.4, store §7.7).
+"""SQL92 filters of consumer groups: the table behind ``consumerFilter.json``.
 
 A filter comes with a heartbeat, is dead when its group leaves, and is forgotten a day later. Expressions are compiled once.
+
+Source: docs/spec/broker.md §9.4, docs/spec/store.md §7.7.
 """
 
 from __future__ import annotations

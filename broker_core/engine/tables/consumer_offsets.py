@@ -1,4 +1,7 @@
-"""How far each group has consumed: the table behind ``consumerOffset.json`` (Source: spec store §7.5, broker §12)."""
+"""How far each group has consumed: the table behind ``consumerOffset.json``.
+
+Source: docs/spec/store.md §7.5, docs/spec/broker.md §12.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of the broker since its start, and rates from samples of them (Source: spec broker §11).
+"""Counters of the broker since its start, and rates from samples of them (Source: docs/spec/broker.md §11).
 
 Counting is a few integer additions; rates are computed when someone asks.
 """
@@ -17,7 +17,10 @@ TOTAL_SAMPLES = 601
 RATE_SPANS_S = (10, 60, 600)
 
 PUT_TIME_LIMITS_S = (0.001, 0.010, 0.050, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10)
-"""Where one bucket of put times ends and the next begins; whole milliseconds count: 0.9 ms is 0 (Source: spec broker §11.3)."""
+"""Where one bucket of put times ends and the next begins; whole milliseconds count: 0.9 ms is 0.
+
+Source: docs/spec/broker.md §11.3.
+"""
 _DISTRIBUTION_MS = 60_000
 
 

@@ -1,4 +1,7 @@
-"""Configs of consumer groups: the table behind ``subscriptionGroup.json`` (Source: spec store §7.4, broker §10.2)."""
+"""Configs of consumer groups: the table behind ``subscriptionGroup.json``.
+
+Source: docs/spec/store.md §7.4, docs/spec/broker.md §10.2.
+"""
 
 from __future__ import annotations
 

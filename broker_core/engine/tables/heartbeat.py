@@ -1,4 +1,4 @@
-"""The body of a heartbeat, parsed once into values (Source: spec remoting §4.3, §4.5)."""
+"""The body of a heartbeat, parsed once into values (Source: docs/spec/remoting.md §4.3, §4.5)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Peer(Protocol):
     def __hash__(self) -> int: ...
 
 
-class ExpressPeer(Peer, Protocol):
+class FramePeer(Peer, Protocol):
     """A connection that takes answers as bytes."""
 
     def send_frame(self, frame: bytes) -> bool:

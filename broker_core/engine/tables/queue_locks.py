@@ -1,4 +1,4 @@
-"""Queue locks of orderly consumers: one client of a group at a time may consume a queue (Source: spec broker §7.5)."""
+"""Queue locks of orderly consumers: one client of a group at a time may consume a queue (Source: docs/spec/broker.md §7.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics over the last minute, hour and day, by the names of RocketMQ (Source: spec broker §11.1, §11.2).
+"""Statistics over the last minute, hour and day, by the names of RocketMQ (Source: docs/spec/broker.md §11.1, §11.2).
 
 Nothing here counts: now and then all counters are read, and a window is the difference between what a counter says when it is
 asked for and an earlier reading. So what passes through the broker pays nothing for it.

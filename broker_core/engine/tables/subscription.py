@@ -1,6 +1,8 @@
-"""What a consumer wants of a topic: tag expressions and their hashes (Source: spec remoting §5.5, broker §9.1, §10.3).
+"""What a consumer wants of a topic: tag expressions and their hashes.
 
 The broker compares tag *hashes* only; two tags with one hash both pass, and the client drops the one it did not ask for.
+
+Source: docs/spec/remoting.md §5.5, docs/spec/broker.md §9.1, §10.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Topics of the broker: the table behind ``topics.json`` (Source: spec store §7.3, broker §2.3, §15.8).
+"""Topics of the broker: the table behind ``topics.json`` (Source: docs/spec/store.md §7.3, docs/spec/broker.md §2.3, §15.8).
 
 Pure state with a listener for changes; it writes no file and registers nowhere itself.
 """
@@ -93,7 +93,9 @@ class TopicTable:
         return True
 
     def create_for_send(self, name: str, template_name: str, wanted_queues: int) -> TopicConfig | None:
-        """Create a topic at its first message, after a template topic with the INHERIT permission (Source: spec broker §2.3).
+        """Create a topic at its first message, after a template topic with the INHERIT permission.
+
+        Source: docs/spec/broker.md §2.3.
 
         Returns:
             The new topic, or None when the template is unknown or may not be inherited from, or there are too many topics.

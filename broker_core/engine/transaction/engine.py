@@ -10,7 +10,7 @@ passes the original, so a message may come twice and is never lost. Progress is 
 
 It knows no connections: whom to ask is given from outside.
 
-Source: spec broker §4.4 to §4.8.
+Source: docs/spec/broker.md §4.4 to §4.8.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Store(Protocol):
 
 
 class Decision(IntEnum):
-    """What END_TRANSACTION says (Source: spec remoting §2.2.8)."""
+    """What END_TRANSACTION says (Source: docs/spec/remoting.md §2.2.8)."""
 
     UNKNOWN = 0
     COMMIT = 8
@@ -318,7 +318,7 @@ class TransactionEngine:
         return read_half(record, timeout_ms=self.settings.timeout_ms)
 
     def _checked(self, request: EndRequest) -> tuple[StoredMessage | None, EndResult]:
-        """The half message that a request means, or why it means none (Source: spec broker §4.4 steps 3 to 5)."""
+        """The half message that a request means, or why it means none (Source: docs/spec/broker.md §4.4 steps 3 to 5)."""
         record = self._store.record_at(request.physical_offset)
         missing = EndResult(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
         if record is None:
@@ -490,7 +490,7 @@ class TransactionEngine:
         return message is None or self._copied(half, message, half.check_times)
 
     def _question(self, half: HalfMessage, message: StoredMessage) -> CheckRequest:
-        """CHECK_TRANSACTION_STATE with the place of the copy (Source: spec broker §4.7)."""
+        """CHECK_TRANSACTION_STATE with the place of the copy (Source: docs/spec/broker.md §4.7)."""
         unique_key = message.properties.get(UNIQUE_KEY, "")
         fields = {
             "commitLogOffset": str(half.physical_offset),
@@ -538,7 +538,7 @@ class TransactionEngine:
         return ""
 
     def resume(self, physical_offset: int) -> EndResult:
-        """Bring a given-up message back into the half topic, to be checked anew (Source: spec broker §4.8)."""
+        """Bring a given-up message back into the half topic, to be checked anew (Source: docs/spec/broker.md §4.8)."""
         record = self._store.record_at(physical_offset)
         message = None if record is None else decode_record(record)
         if message is None or message.topic not in (DISCARD_TOPIC, HALF_TOPIC):

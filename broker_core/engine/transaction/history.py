@@ -6,7 +6,7 @@ It works on any open store, also a read-only one that a real broker wrote, and c
 original by TRAN_PREPARED_QUEUE_OFFSET where they have it; a real broker's copies for a check have not, and are tied by unique
 key. An op record says only that something was decided: with a real message it was a commit, without one a rollback.
 
-Source: spec broker §4.2 to §4.8.
+Source: docs/spec/broker.md §4.2 to §4.8.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ With half 0 to 3 and the ops 0 → half 0, 1 → half 3, 2 → half 1, half 2 is
 
 It reads no store and sends nothing.
 
-Source: spec broker §4.6.
+Source: docs/spec/broker.md §4.6.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 A copy names the first half of its transaction in TRAN_PREPARED_QUEUE_OFFSET. The reference writes that for postponed copies
 only and leaves copies made for a check without; both are read.
 
-Source: spec broker §4.2, §4.4 to §4.8, spec store §8.4.
+Source: docs/spec/broker.md §4.2, §4.4 to §4.8, docs/spec/store.md §8.4.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
 
 
 def _immunity_ms(text: bytes, timeout_ms: int) -> int:
-    """Text that is no number counts as -1, and -1 as the usual time (Source: spec broker §4.6 step g)."""
+    """Text that is no number counts as -1, and -1 as the usual time (Source: docs/spec/broker.md §4.6 step g)."""
     seconds = _number(text, -1)
     return timeout_ms if seconds < 0 else min(seconds * 1_000, _INT64_MAX)
 
@@ -123,7 +123,10 @@ def _text(value: bytes | None) -> str:
 
 
 def is_half(properties: bytes) -> bool:
-    """Whether properties ask for a transaction: TRAN_MSG=true decides, not the sysFlag (Source: spec broker §4.2 step 1)."""
+    """Whether properties ask for a transaction: TRAN_MSG=true decides, not the sysFlag.
+
+    Source: docs/spec/broker.md §4.2 step 1.
+    """
     return (props.find_property(properties, props.TRANSACTION_PREPARED) or "").lower() == "true"
 
 

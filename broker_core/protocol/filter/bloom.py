@@ -1,4 +1,4 @@
-"""Bits of a consumer in the Bloom filter that RocketMQ keeps with its SQL filters (Source: spec broker §9.4).
+"""Bits of a consumer in the Bloom filter that RocketMQ keeps with its SQL filters (Source: docs/spec/broker.md §9.4).
 
 Only where the bits of a consumer are; whoever stores bitmaps sets and reads them.
 """

@@ -1,4 +1,4 @@
-"""SQL92 filters: expression tree → function of a message's properties (Source: spec broker §9.3).
+"""SQL92 filters: expression tree → function of a message's properties (Source: docs/spec/broker.md §9.3).
 
 Three values: true, false and null (None). Values of properties are texts; the constant they are compared with decides how they
 are read. A text that cannot be read so fails the whole expression, which then does not match. Sides are looked at from left to

@@ -1,4 +1,4 @@
-"""Words of a SQL92 filter: text → tokens with their positions (Source: spec broker §9.2).
+"""Words of a SQL92 filter: text → tokens with their positions (Source: docs/spec/broker.md §9.2).
 
 Knows spelling only; what the words may follow is the parser's business.
 """

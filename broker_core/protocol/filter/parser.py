@@ -1,4 +1,4 @@
-"""SQL92 filters: text → expression tree, with RocketMQ's rules on what may be compared (Source: spec broker §9.2).
+"""SQL92 filters: text → expression tree, with RocketMQ's rules on what may be compared (Source: docs/spec/broker.md §9.2).
 
     selector := or                              and := equality (AND equality)*
     or       := and (OR and)*                   equality := compare (('=' | '<>') compare | IS [NOT] NULL)*

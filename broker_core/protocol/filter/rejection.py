@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from broker_core.errors import FilterSyntaxError
 
@@ -53,19 +53,6 @@ class Wanted:
 def wanted_topics(expressions: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, Wanted]:
     """By topic, from the expressions of a group and their kinds, as `Members` gives them."""
     return {topic: Wanted(expression, kinds.get(topic, "")) for topic, expression in expressions.items()}
-
-
-def wanted_of_table(connections: Mapping[str, Any]) -> dict[str, Wanted]:
-    """By topic, from the answer to GET_CONSUMER_CONNECTION_LIST.
-
-    Raises:
-        AttributeError: It is of another form.
-    """
-    table = connections.get("subscriptionTable") or {}
-    return {
-        str(topic): Wanted(str(row.get("subString") or ALL_TAGS), str(row.get("expressionType") or ""))
-        for topic, row in table.items()
-    }
 
 
 def rejection(

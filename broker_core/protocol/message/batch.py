@@ -2,7 +2,7 @@
 
     i32 size | i32 0 | i32 0 | i32 flag | i32 body bytes | body | i16 properties bytes | properties      (per member)
 
-Source: store specification §2.9.
+Source: docs/spec/store.md §2.9.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compression of message bodies; a broker never touches them, clients and viewers do.
 
-Source: store specification §2.4.
+Source: docs/spec/store.md §2.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Message ids: where a record lies, and what a client calls its message.
 
-Source: store specification §3.
+Source: docs/spec/store.md §3.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 The last separator is there or not, depending on the writer's version; both are read, and none is written.
 Nothing is escaped, so names and values cannot hold 0x01 or 0x02.
 
-Source: store specification §2.6, §2.7.
+Source: docs/spec/store.md §2.6, §2.7.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def find_property(data: bytes, name: str) -> str | None:
 def append_properties(data: bytes, more: bytes) -> bytes:
     """Encoded properties followed by others, with one separator between them.
 
-    Source: store specification §2.9 (how a broker adds request-level properties to those of a batch member).
+    Source: docs/spec/store.md §2.9 (how a broker adds request-level properties to those of a batch member).
     """
     if not data or not more:
         return data or more

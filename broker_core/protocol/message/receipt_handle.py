@@ -4,7 +4,7 @@
 
 The flag says where the message lies: 0 in its topic, 1 and 2 in the group's retry topic of that topic, old and new name.
 
-Source: spec remoting §2.6.1; 5.3.3 gives the same bytes.
+Source: docs/spec/remoting.md §2.6.1; 5.3.3 gives the same bytes.
 """
 
 from __future__ import annotations

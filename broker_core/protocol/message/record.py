@@ -8,7 +8,7 @@
 
 The figures are positions for two IPv4 hosts; an IPv6 host adds 12. All numbers are big-endian and signed.
 
-Source: store specification §2.1 to §2.5.
+Source: docs/spec/store.md §2.1 to §2.5.
 """
 
 from __future__ import annotations
@@ -44,10 +44,15 @@ FIXED_BYTES = 91
 SMALLEST_RECORD = FIXED_BYTES
 MAGIC_POSITION = 4
 BODY_CRC_POSITION = 8
+QUEUE_ID_POSITION = 12
 QUEUE_OFFSET_POSITION = 20
 PHYSICAL_OFFSET_POSITION = 28
+LINK_BYTES = PHYSICAL_OFFSET_POSITION + _I64.size
+"""Bytes of a record up to and with its own place in the log."""
 SYS_FLAG_POSITION = 36
+BORN_HOST_POSITION = 48
 STORE_TIMESTAMP_POSITION_V4 = 56
+STORE_HOST_POSITION_V4 = 64
 BODY_LENGTH_POSITION_V4 = 84
 V6_EXTRA_BYTES = 12
 

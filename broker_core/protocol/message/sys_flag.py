@@ -1,6 +1,6 @@
 """Bits of a record's SYSFLAG.
 
-Source: store specification §2.4.
+Source: docs/spec/store.md §2.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tags and their hash, by which the consume queue filters.
 
-Source: store specification §0 (``jhash``), §4.2.
+Source: docs/spec/store.md §0 (``jhash``), §4.2.
 """
 
 from __future__ import annotations

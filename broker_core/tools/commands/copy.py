@@ -30,11 +30,11 @@ from broker_core.errors import OrbitError, UsageError
 from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.ends import Ends, check_same, opened
-from broker_core.tools.copying.order import CopyOrder, Wanted
+from broker_core.tools.copying.order import CopyOrder, CopyRange
 from broker_core.tools.copying.patience import Patience, Surroundings
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.runner import CopyRunner
-from broker_core.tools.copying.survey import Survey
+from broker_core.tools.copying.survey import CopyPlanner
 from broker_core.tools.search.literals import parse_time
 
 EXIT_PARTIAL = 1
@@ -177,7 +177,7 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
     if not arguments.dry_run:
         _check_target(order, refusal)
     async with opened(order, source=security[0], target=security[1], serve=serving_store, dry=arguments.dry_run) as ends:
-        plan = await Survey(order, ends.source, ends.target).plan()
+        plan = await CopyPlanner(order, ends.source, ends.target).plan()
         for line in plan.lines():
             _say(line)
         if arguments.dry_run:
@@ -219,7 +219,7 @@ def _order(arguments: argparse.Namespace) -> CopyOrder:
         target=arguments.target or str(arguments.to_store.absolute()),
         target_is_store=arguments.to_store is not None,
         topics=_names(arguments.topic),
-        wanted=Wanted(
+        wanted=CopyRange(
             since_ms=_time(arguments.since, "--since", now_ms),
             until_ms=_time(arguments.until, "--until", now_ms),
             first_offset=arguments.from_offset,

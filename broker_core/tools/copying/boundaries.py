@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from broker_core.client.admin import AdminClient
-from broker_core.cluster.time_bounds import queue_first_from
-from broker_core.protocol.json_body import MessageQueue
-from broker_core.tools.copying.order import Wanted
+from dataclasses import replace
+
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.time_bounds import within_times
+from broker_core.tools.copying.order import CopyRange
 
 
-async def range_of(
-    admin: AdminClient, address: str, queue: MessageQueue, wanted: Wanted, *, low: int, high: int
-) -> tuple[int, int]:
-    """First offset and end of what is wanted of a queue that holds ``low`` up to, not with, ``high``.
-
-    Raises as `queue_first_from`.
-    """
-    first, end = low, high
-    if wanted.since_ms is not None:
-        first = await queue_first_from(admin, address, queue, wanted.since_ms, first=first, end=end)
-    if wanted.until_ms is not None:
-        end = await queue_first_from(admin, address, queue, wanted.until_ms, first=first, end=end)
+async def copied_part(puller: Puller, whole: QueueSlice, wanted: CopyRange) -> QueueSlice:
+    """What is copied of all that a queue holds; raises as `Puller`."""
+    part = await within_times(puller, whole, wanted.since_ms, wanted.until_ms)
+    first, end = part.first, part.end
     if wanted.first_offset is not None:
         first = max(first, wanted.first_offset)
     if wanted.end_offset is not None:
         end = min(end, wanted.end_offset)
     if wanted.last is not None:
         first = max(first, end - wanted.last)
-    first = min(first, high)
-    return first, max(first, end)
+    first = min(first, whole.end)
+    return replace(part, first=first, end=max(first, end))

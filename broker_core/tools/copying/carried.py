@@ -9,7 +9,7 @@ delays, for a copied message is data that lies in its queue; a broker would act 
     %RETRY%g                          copied-RETRY-g               a plain message
     SCHEDULE_TOPIC_XXXX, half, …      copied-NAME                  a plain message
 
-Source: spec broker §0.3 (reserved names), store §2.7 (properties).
+Source: docs/spec/broker.md §0.3 (reserved names), docs/spec/store.md §2.7 (properties).
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker_core.client.admin import AdminClient, TopicOffset
+from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.producer import Producer
 from broker_core.errors import RemoteError, UsageError
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.order import CopyOrder
@@ -104,7 +105,7 @@ async def check_same(receipt: Receipt, ends: Ends) -> None:
                 )
 
 
-async def _held(admin: AdminClient, topic: str) -> dict[MessageQueue, TopicOffset]:
+async def _held(admin: AdminClient, topic: str) -> dict[MessageQueue, QueueOffsets]:
     """What each queue of a topic holds; nothing where there is no such topic."""
     try:
         return await admin.topic_stats(topic)

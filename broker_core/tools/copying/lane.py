@@ -10,12 +10,15 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.unanswered import may_be_stored
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
 from broker_core.errors import OrbitError, RecordError, RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
@@ -28,7 +31,6 @@ from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.replay.item import ReplayItem, item_of_message
 from broker_core.tools.replay.parcel import Parcel, Ready
 from broker_core.tools.replay.rewrite import Outgoing, Skipped
-from broker_core.tools.search.cluster import PULL_MESSAGES, split_records
 
 SEND_TIMEOUT_MS = 10_000
 LOOKED_AT_MAX = 100_000
@@ -258,18 +260,18 @@ class Lane:
         address = (await self._target.readable_route(queue.topic)).address_of(queue.broker_name)
         if address is None:
             raise RemoteError(f"broker {queue.broker_name} is not known to the name server", code=ResponseCode.TOPIC_NOT_EXIST)
-        offset, end = self._target_end, await self._target.max_offset(queue)
+        place = QueueSlice(queue.topic, queue.broker_name, address, queue.queue_id, self._target_end, self._target_end)
+        puller = Puller(self._target)
         seen_bytes = 0
-        while offset < end and len(found) < LOOKED_AT_MAX and seen_bytes < LOOKED_AT_BYTES_MAX:
-            body, following = await self._target.pull_records(address, queue, offset, PULL_MESSAGES)
-            seen_bytes += len(body)
-            for record in split_records(body):
+        part = replace(place, end=await puller.max_offset(place))
+        async for pulled in puller.through(part, part.first):
+            seen_bytes += len(pulled.body)
+            for record in pulled.records():
                 with contextlib.suppress(RecordError):  # what cannot be read is none of ours
                     message = decode_record(record)
                     found.append((message.queue_offset, item_of_message(message)))
-            if following <= offset:
+            if len(found) >= LOOKED_AT_MAX or seen_bytes >= LOOKED_AT_BYTES_MAX:
                 break
-            offset = following
         return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.client.route import PERMISSION_READ, PERMISSION_WRITE
+from broker_core.protocol.admin.routes import PERMISSION_READ, PERMISSION_WRITE
 from broker_core.protocol.json_body import MessageQueue
 
 _READ_WRITE = PERMISSION_READ | PERMISSION_WRITE

@@ -13,7 +13,7 @@ TOPICS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CopyRange:
     """Which messages of each queue; with nothing given all that it holds when the copy is planned.
 
     Attributes:
@@ -63,7 +63,7 @@ class CopyOrder:
     target: str
     target_is_store: bool = False
     topics: tuple[str, ...]
-    wanted: Wanted = Wanted()
+    wanted: CopyRange = CopyRange()
     groups: tuple[str, ...] = ()
     offsets: bool = False
     change_settings: bool = False
@@ -87,6 +87,6 @@ class CopyOrder:
         """Order of a receipt; raises `CodecError` where it is none."""
         try:
             texts = {name: tuple(map(str, values[name])) for name in ("topics", "groups")}
-            return cls(**{**values, **texts, "wanted": Wanted(**values["wanted"])})
+            return cls(**{**values, **texts, "wanted": CopyRange(**values["wanted"])})
         except (KeyError, TypeError, UsageError) as error:
             raise CodecError(f"the receipt names no order of a copy: {error}") from error

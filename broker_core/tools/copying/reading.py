@@ -6,13 +6,14 @@ from collections import deque
 from dataclasses import dataclass
 
 from broker_core.client.admin import AdminClient
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
 from broker_core.errors import CodecError, RecordError, RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.record import decode_record, read_head
 from broker_core.tools.copying.patience import Patience
 from broker_core.tools.copying.plan import Part
 from broker_core.tools.replay.item import ReplayItem, item_of_message
-from broker_core.tools.search.cluster import PULL_MESSAGES, split_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class PartReader:
     def __init__(self, admin: AdminClient, part: Part, offset: int, patience: Patience) -> None:
         self.part = part
         self._admin = admin
+        self._puller = Puller(admin)
         self._offset = offset
         self._patience = patience
         self._trusts_route = True
@@ -68,16 +70,17 @@ class PartReader:
         address = route.address_of(part.broker)
         if address is None:
             raise RemoteError(f"broker {part.broker} is not known to the name server", code=ResponseCode.TOPIC_NOT_EXIST)
-        body, following = await admin.pull_records(address, part.source, offset, min(PULL_MESSAGES, part.end - offset))
-        found = [self._read(record) for record in split_records(body)]
-        if following <= offset:
+        source = QueueSlice(part.topic, part.broker, address, part.queue_id, part.first, part.end)
+        pulled = await self._puller.pull(source, offset)
+        found = [self._read(record) for record in pulled.records()]
+        if pulled.is_end:
             raise CodecError(f"it gives no message from offset {offset:,} on, though the plan goes up to {part.end:,}")
         self._trusts_route = True
-        self._take_in(found, min(following, part.end))
+        self._take_in(found, pulled.following)
 
     def _take_in(self, found: list[Found], following: int) -> None:
         for one in found:
-            if not self._offset <= one.offset < self.part.end:
+            if one.offset < self._offset:
                 continue
             self._pass_over(one.offset)
             self._found.append(one)

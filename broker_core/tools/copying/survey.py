@@ -1,36 +1,35 @@
 """Works out the plan of a copy: asks source and target, changes neither.
 
-Source: spec remoting §2.5 (administration); broker §2.1 (topics), §10.2 (groups), §6.4 (offsets).
+Source: docs/spec/remoting.md §2.5 (administration); docs/spec/broker.md §2.1 (topics), §10.2 (groups), §6.4 (offsets).
 """
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from broker_core.client.admin import AdminClient
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.survey import queues_on
 from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError
+from broker_core.protocol.admin.groups import GROUP_KEYS
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.message.record import SIZE
 from broker_core.protocol.names import LMQ_PREFIX, check_group, is_group_name, is_system_group
-from broker_core.tools.copying.boundaries import range_of
+from broker_core.tools.copying.boundaries import copied_part
 from broker_core.tools.copying.carried import is_reserved, target_topic
 from broker_core.tools.copying.mapping import TargetQueues, differences, matched, wanted_queues
 from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder
 from broker_core.tools.copying.plan import CopyPlan, GroupPlan, OffsetPlan, Part, TopicPlan
-from broker_core.tools.search.cluster import PULL_MESSAGES, split_records
 
 GROUPS_ASKED_MAX = 50
 """Groups of a topic of the target that are looked at for members."""
 SAMPLES_MAX = 64
 """Pulls for the estimate of bytes."""
-_GROUP_KEYS = (
-    "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable", "consumeMessageOrderly", "retryQueueNums",
-    "retryMaxTimes", "brokerId", "whichBrokerWhenConsumeSlowly", "notifyConsumerIdsChangedEnable",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -80,7 +79,7 @@ class Side:
         return next((table[name] for table in self.groups.values() if name in table), None)
 
 
-class Survey:
+class CopyPlanner:
     """Plans one copy.
 
     Args:
@@ -92,6 +91,7 @@ class Survey:
         self._order = order
         self._source = source
         self._target = target
+        self._puller = Puller(source.admin)
         self._parts: list[Part] = []
         self._warnings: list[str] = []
 
@@ -201,33 +201,32 @@ class Survey:
     async def _add_parts(
         self, topic: str, pairs: Mapping[MessageQueue, MessageQueue], ends: Mapping[MessageQueue, int]
     ) -> None:
-        admin = self._source.admin
-        held = await admin.topic_stats(topic)
+        held = await self._held(topic, Counter(queue.broker_name for queue in pairs))
         gone = 0
         for queue, goal in pairs.items():
-            address = (await admin.route_of(topic)).address_of(queue.broker_name)
-            if address is None:
-                raise UsageError(
-                    f"broker {queue.broker_name} of {topic} has no address at {self._order.source}: start it first"
-                )
-            known = held.get(queue)
-            low, high = (
-                (known.min_offset, known.max_offset)
-                if known is not None
-                else (await admin.min_offset(queue), await admin.max_offset(queue))
-            )
-            first, end = await range_of(admin, address, queue, self._order.wanted, low=low, high=high)
-            gone += max(low - (self._order.wanted.first_offset or low), 0)
+            part = await copied_part(self._puller, held[queue], self._order.wanted)
+            gone += max(held[queue].first - (self._order.wanted.first_offset or held[queue].first), 0)
             self._parts.append(
                 Part(
-                    number=len(self._parts), topic=topic, broker=queue.broker_name, queue_id=queue.queue_id, first=first,
-                    end=end, to_topic=goal.topic, to_broker=goal.broker_name, to_queue_id=goal.queue_id,
+                    number=len(self._parts), topic=topic, broker=part.broker, queue_id=part.queue_id, first=part.first,
+                    end=part.end, to_topic=goal.topic, to_broker=goal.broker_name, to_queue_id=goal.queue_id,
                     to_offset=ends.get(goal, 0),
                 )
             )  # fmt: skip
         if gone:
             one, several = f"message of {topic} that was asked for is", f"messages of {topic} that were asked for are"
             self._warnings.append(f"{counted(gone, one, several)} no longer kept by the source")
+
+    async def _held(self, topic: str, brokers: Mapping[str, int]) -> dict[MessageQueue, QueueSlice]:
+        """What queues of a topic hold; ``brokers`` has how many queues each lets be read."""
+        found: dict[MessageQueue, QueueSlice] = {}
+        route = await self._source.admin.route_of(topic)
+        for broker, count in brokers.items():
+            address = route.address_of(broker)
+            if address is None:
+                raise UsageError(f"broker {broker} of {topic} has no address at {self._order.source}: start it first")
+            found |= {whole.queue: whole for whole, _offsets in await queues_on(self._puller, topic, broker, address, count)}
+        return found
 
     async def _warn_of_consumers(self, topic: str) -> None:
         admin = self._target.admin
@@ -269,7 +268,7 @@ class Survey:
         there = self._target.group(name)
         others = tuple(
             f"{key}: {there[key]}, not {wanted[key]}"
-            for key in _GROUP_KEYS
+            for key in GROUP_KEYS
             if there is not None and None not in (there.get(key), wanted.get(key)) and there[key] != wanted[key]
         )
         members = len(await self._target.admin.members(name)) if there is not None else 0
@@ -317,5 +316,5 @@ class Survey:
         address = (await self._source.admin.route_of(part.topic)).address_of(part.broker)
         if address is None:
             raise RemoteError(f"broker {part.broker} of {part.topic} is gone", code=1)
-        body, _next = await self._source.admin.pull_records(address, part.source, part.first, min(PULL_MESSAGES, part.count))
-        return [SIZE.unpack_from(record)[0] for record in split_records(body)]
+        source = QueueSlice(part.topic, part.broker, address, part.queue_id, part.first, part.end)
+        return [len(record) for record in (await self._puller.pull(source, part.first)).records()]

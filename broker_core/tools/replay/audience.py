@@ -68,7 +68,7 @@ def warnings(group: str, subscriptions: Mapping[str, Wanted] | None, kinds: Kind
         subscriptions: What it wants, by topic; None: none of its consumers is connected, so that is not known.
         kinds: The messages.
         alone: Whether they are sent to this group alone: past its filters, which the retry topic does not know. A broker with
-            filterSupportRetry tries those of SQL92 there, too (Source: spec broker §9.4).
+            filterSupportRetry tries those of SQL92 there, too (Source: docs/spec/broker.md §9.4).
     """
     counts = kinds.counts
     total = sum(counts.values())

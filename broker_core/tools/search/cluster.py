@@ -6,7 +6,7 @@
 Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start. What
 could not be looked at is a reason in the outcome, never passed over in silence.
 
-Source: spec remoting §2.2.3 (pulls), §2.2.6 (queries).
+Source: docs/spec/remoting.md §2.2.3 (pulls), §2.2.6 (queries).
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from itertools import accumulate, chain
 from typing import Any
 
 from broker_core.client.admin import AdminClient
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.records import split_records
 from broker_core.counted import counted
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
-from broker_core.protocol.message.record import PHYSICAL_OFFSET_POSITION, QUEUE_OFFSET_POSITION, SIZE, decode_record
+from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.cluster_parts import ClusterParts
 from broker_core.tools.search.columns import topic_verdict
 from broker_core.tools.search.expression import Comparison, Expression, comparisons, verdict
 from broker_core.tools.search.facts import MessageFacts, compare, matches
 from broker_core.tools.search.gaps import Gaps, unknown_topic
-from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls, QueuePart
+from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls
 from broker_core.tools.search.pulled_filter import PulledFilter
 from broker_core.tools.search.results import Hit, Outcome, Step, limit_reason, undecoded_reason
 from broker_core.tools.search.store_times import CLOCK_MARGIN_MS
 
-PULL_MESSAGES = 32
-"""Asked for in one pull; a broker gives no more by default."""
 KEY_ANSWER_MESSAGES = 64
 UNIQUE_ANSWER_MESSAGES = 32
 """What a broker gives at most by default."""
@@ -85,9 +86,10 @@ class ClusterSearch:
         self._queue_number = queue_number
         self._retry_pauses_s = retry_pauses_s
         self._gaps = Gaps()
-        self._places = ClusterParts(admin, self._gaps, known_topics or {})
+        self._puller = Puller(admin)
+        self._places = ClusterParts(admin, self._puller, self._gaps, known_topics or {})
         self._lookups = lookups_of(expression)
-        self._parts: list[QueuePart] = []
+        self._parts: list[QueueSlice] = []
         self._topics: list[str] = []
         self._scanned = self._found = self._undecoded = 0
         self._is_given_up = False
@@ -138,7 +140,7 @@ class ClusterSearch:
             return
         await self._places.each(self._topics, self._add_parts)
         self._parts.sort(key=lambda part: part.queue)
-        self.total_messages = sum(part.end - part.first for part in self._parts)
+        self.total_messages = sum(part.messages for part in self._parts)
         queues = counted(len(self._parts), "queue")
         self.plan = f"scan of {queues} in {counted(len(self._topics), 'topic')}, {counted(self.total_messages, 'message')}"
 
@@ -230,21 +232,13 @@ class ClusterSearch:
 
         self._parts += await self._places.parts_of(topic, may_match, stored, offsets)
 
-    async def _pulled(self, part: QueuePart, offset: int) -> tuple[list[bytes], int]:
+    async def _pulled(self, part: QueueSlice, offset: int) -> tuple[list[bytes], int]:
         """Records of a part from an offset on, and the offset to go on at."""
-        count = min(PULL_MESSAGES, part.end - offset)
-        body, following = await self._admin.pull_records(part.address, part.queue, offset, count)
-        records = list(split_records(body))
-        first = _queue_offset_of(records[0]) if records else following
-        if first > offset:
-            await self._tell_expired(part, offset, first)
-        return records, following
-
-    async def _tell_expired(self, part: QueuePart, offset: int, first: int) -> None:
-        """Offsets without a message are none of ours (an aborted transaction) unless the queue begins behind them by now."""
-        gone = min(await self._admin.min_offset_of(part.address, part.queue), first, part.end) - offset
-        if gone > 0:
+        pulled = await self._puller.pull(part, offset)
+        records = pulled.records()
+        if gone := await self._puller.expired(part, pulled):
             self._gaps.add(f"{part.name}: {counted(gone, 'message')} from offset {offset:,} on expired during the search")
+        return records, pulled.following
 
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
@@ -309,22 +303,3 @@ class ClusterSearch:
                 break
             found.update(ids)
             until_ms = min(message.store_timestamp_ms for message, _ in messages) + _OVERLAP_MS
-
-
-def _queue_offset_of(record: bytes) -> int:
-    return int.from_bytes(record[QUEUE_OFFSET_POSITION:PHYSICAL_OFFSET_POSITION], "big", signed=True)
-
-
-def split_records(body: bytes | memoryview) -> Iterator[bytes]:
-    """Records of an answer, one behind the other.
-
-    Raises:
-        RecordError: They do not add up.
-    """
-    data, position, end, size_at = bytes(body), 0, len(body), SIZE.unpack_from
-    while position < end:
-        (size,) = size_at(data, position) if position + SIZE.size <= end else (0,)
-        if size <= 0 or position + size > end:
-            raise RecordError(f"an answer of {end:,} bytes holds no whole record at {position:,}")
-        yield data[position : position + size]
-        position += size

@@ -3,7 +3,7 @@
 Nothing is passed over in silence: a broker without an address, without a master or without a permission, a queue that may not
 be read, a topic that a filter names and nobody knows; each is told to `Gaps`.
 
-Source: spec remoting §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (offsets by time).
+Source: docs/spec/remoting.md §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (offsets by time).
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from dataclasses import replace
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.route import MASTER_ID, PERMISSION_READ, Route
-from broker_core.cluster.time_bounds import queue_first_from
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.survey import queues_on
+from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.protocol.admin.routes import MASTER_ID, PERMISSION_READ, Route
 from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
 from broker_core.tools.search.gaps import Gaps
-from broker_core.tools.search.parallel_pulls import QueuePart
 
 TOPICS_AT_ONCE = 8
 """Topics that are asked about side by side."""
@@ -31,12 +33,14 @@ class ClusterParts:
 
     Args:
         admin: A started client.
+        puller: Asks brokers about queues.
         gaps: Told what cannot be reached.
         known_topics: Topic → brokers that are known to have it from before, also where the name server forgot them.
     """
 
-    def __init__(self, admin: AdminClient, gaps: Gaps, known_topics: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, admin: AdminClient, puller: Puller, gaps: Gaps, known_topics: Mapping[str, Collection[str]]) -> None:
         self._admin = admin
+        self._puller = puller
         self._gaps = gaps
         self._known = known_topics
         self._lost: dict[str, str] = {}
@@ -119,7 +123,7 @@ class ClusterParts:
 
     async def parts_of(
         self, topic: str, may_match: Callable[[str, int], bool], stored: Interval, offsets: Interval
-    ) -> list[QueuePart]:
+    ) -> list[QueueSlice]:
         """What is to be read of a topic.
 
         Args:
@@ -135,32 +139,22 @@ class ClusterParts:
                 readable[data.broker_name] = data.read_queues
             elif route.brokers.get(data.broker_name):
                 self._gaps.add(f"broker {data.broker_name} lets nobody read topic {topic}")
-        found: list[QueuePart] = []
+        from_ms = stored.low if stored.low > LOWEST else None
+        to_ms = stored.high + 1 if stored.high < HIGHEST else None
+        found: list[QueueSlice] = []
 
         async def ask(name: str, address: str) -> None:
-            told = await self._admin.topic_stats_of(address, topic)
-            listed = {queue.queue_id for queue in told}
-            told |= await self._admin.unlisted_queues_of(address, name, topic, readable[name], listed)
-            for queue, held in sorted(told.items()):
-                first, end = max(held.min_offset, offsets.low, 0), min(held.max_offset, max(offsets.high, -1) + 1)
-                is_older = 0 < held.last_update_ms < stored.low
-                if first >= end or is_older or not may_match(name, queue.queue_id):
+            for whole, held in await queues_on(self._puller, topic, name, address, readable[name]):
+                first, end = max(whole.first, offsets.low, 0), min(whole.end, max(offsets.high, -1) + 1)
+                is_older = 0 < held.last_store_ms < stored.low
+                if first >= end or is_older or not may_match(name, whole.queue_id):
                     continue
-                part = QueuePart(queue, address, first, end)
-                if queue.queue_id >= readable[name]:
+                part = replace(whole, first=first, end=end)
+                if part.queue_id >= readable[name]:
                     self._gaps.add(f"{part.name} is behind the {readable[name]:,} that may be read; it was not searched")
-                elif (part := await self._within(part, stored)).first < part.end:
+                elif (part := await within_times(self._puller, part, from_ms, to_ms)).messages > 0:
                     found.append(part)
 
         addresses = {name: address for name in sorted(readable) if (address := route.address_of(name)) is not None}
         await self.on_each_broker(topic, addresses, ask)
         return found
-
-    async def _within(self, part: QueuePart, stored: Interval) -> QueuePart:
-        """What of a part was stored within times; nothing was where it does not begin before its end."""
-        first, end = part.first, part.end
-        if stored.low > LOWEST:
-            first = await queue_first_from(self._admin, part.address, part.queue, stored.low, first=first, end=end)
-        if stored.high < HIGHEST:
-            end = await queue_first_from(self._admin, part.address, part.queue, stored.high + 1, first=first, end=end)
-        return replace(part, first=first, end=end)

@@ -1,6 +1,6 @@
 """The fields of the filter language, and what topics say about the messages in them.
 
-Source: spec broker §0.3 (reserved names).
+Source: docs/spec/broker.md §0.3 (reserved names).
 """
 
 from __future__ import annotations

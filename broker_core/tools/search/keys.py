@@ -3,7 +3,7 @@
 Reads the files from outside, also while a broker adds to them: what was added meanwhile counts as not in the index, and is
 scanned. Whoever asks must look at the record, as two keys may have one hash.
 
-Source: store specification §5.
+Source: docs/spec/store.md §5.
 """
 
 from __future__ import annotations

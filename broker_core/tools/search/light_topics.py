@@ -1,6 +1,6 @@
 """Light topics in a filter: their messages lie in other topics, and only a property says to which light ones they went.
 
-Source: store specification §14.2 (multi-dispatch).
+Source: docs/spec/store.md §14.2 (multi-dispatch).
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import dataclass, replace
 from typing import Any
 
+from broker_core.cluster.asking import may_answer_later
+from broker_core.cluster.model import QueueSlice
 from broker_core.errors import CodecError, NetworkError, RemoteError
-from broker_core.protocol.codes import BUSY_CODES
-from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.search.gaps import Gaps
 
 PULLS_AT_ONCE = 4
@@ -37,33 +37,17 @@ _TICK_S = 0.5
 """While nothing comes an empty batch is given so often, so that whoever takes them can say so, or stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePart:
-    """Messages of one queue from ``first`` up to, not with, ``end``."""
-
-    queue: MessageQueue
-    address: str
-    """Of the broker."""
-    first: int
-    end: int
-
-    @property
-    def name(self) -> str:
-        """As a person is told of it."""
-        return f"queue {self.queue.queue_id} of {self.queue.topic} on {self.queue.broker_name}"
-
-
 @dataclass(slots=True)
-class _Place:
+class _Progress:
     """How far a part is read."""
 
-    part: QueuePart
+    part: QueueSlice
     offset: int
     why_lost: str = ""
     """Why its broker could not be read last."""
 
 
-Pull = Callable[[QueuePart, int], Awaitable[tuple[list[bytes], int]]]
+Pull = Callable[[QueueSlice, int], Awaitable[tuple[list[bytes], int]]]
 """Pulls records of a part from an offset on, and gives the offset to go on at."""
 Find = Callable[[], Awaitable[dict[str, str]]]
 """Tells the address of each broker, by its name, that is known now."""
@@ -87,7 +71,7 @@ class ParallelPulls:
     def __init__(
         self,
         pull: Pull,
-        parts: Sequence[QueuePart],
+        parts: Sequence[QueueSlice],
         find: Find,
         gaps: Gaps,
         *,
@@ -101,10 +85,10 @@ class ParallelPulls:
         self._pauses_s = pauses_s
         self._at_once = at_once
         self._cancelled = asyncio.Event() if cancelled is None else cancelled
-        self._left = [_Place(part, part.first) for part in parts]
+        self._left = [_Progress(part, part.first) for part in parts]
         self._lost: dict[str, str] = {}
         """Address → why it is left alone in this round."""
-        self._running: dict[asyncio.Task[tuple[list[bytes], int]], _Place] = {}
+        self._running: dict[asyncio.Task[tuple[list[bytes], int]], _Progress] = {}
         self._wanted = 1
 
     def taken(self, *, any_hits: bool) -> None:
@@ -150,14 +134,14 @@ class ParallelPulls:
             return
         addresses = finding.result()
         for place in self._left:
-            address = addresses.get(place.part.queue.broker_name, place.part.address)
+            address = addresses.get(place.part.broker, place.part.address)
             place.part = replace(place.part, address=address)
 
     async def _round(self, ending: asyncio.Task[Any]) -> AsyncGenerator[Answers, None]:
         """Read everything but what is on brokers that are lost meanwhile; that is left."""
         waiting = _by_address(self._left)
         self._left, self._lost = [], {}
-        failed: list[_Place] = []
+        failed: list[_Progress] = []
         gathered: Answers = []
         now_s = asyncio.get_running_loop().time
         until_s = 0.0
@@ -182,7 +166,7 @@ class ParallelPulls:
         # Those that failed come last in the next round: a part that cannot be read does not keep the others from it.
         self._left += failed
 
-    def _answers(self, done: Iterable[asyncio.Task[tuple[list[bytes], int]]], failed: list[_Place]) -> Answers:
+    def _answers(self, done: Iterable[asyncio.Task[tuple[list[bytes], int]]], failed: list[_Progress]) -> Answers:
         """What pulls gave, whose parts go on; places whose broker is lost are added to ``failed``."""
         answers: Answers = []
         for task in done:
@@ -190,17 +174,17 @@ class ParallelPulls:
             try:
                 records, following = task.result()
             except (NetworkError, RemoteError, CodecError) as error:
-                if isinstance(error, NetworkError) or error.context.get("code") in BUSY_CODES:
+                if not isinstance(error, CodecError) and may_answer_later(error):
                     self._lost[place.part.address] = place.why_lost = error.message
                     failed.append(place)
                     continue
                 self._gaps.add(f"{place.part.name} could not be read from offset {place.offset:,} on: {error.message}")
                 continue
             self._go_on(place, following)
-            answers.append((place.part.queue.broker_name, records))
+            answers.append((place.part.broker, records))
         return answers
 
-    def _begin(self, waiting: Mapping[str, deque[_Place]]) -> None:
+    def _begin(self, waiting: Mapping[str, deque[_Progress]]) -> None:
         """Begin with as many parts as may be read at the same time; those of brokers that are lost are left."""
         busy = Counter(place.part.address for place in self._running.values())
         for address, places in waiting.items():
@@ -212,11 +196,11 @@ class ParallelPulls:
                 busy[address] += 1
                 self._start(places.popleft())
 
-    def _start(self, place: _Place) -> None:
+    def _start(self, place: _Progress) -> None:
         task = asyncio.ensure_future(self._pull(place.part, place.offset))
         self._running[task] = place
 
-    def _go_on(self, place: _Place, following: int) -> None:
+    def _go_on(self, place: _Progress, following: int) -> None:
         part = place.part
         if following <= place.offset:
             reason = f"gives no message from offset {place.offset:,} on, though it ends at {part.end:,}"
@@ -227,8 +211,8 @@ class ParallelPulls:
             self._start(place)
 
 
-def _by_address(places: Iterable[_Place]) -> dict[str, deque[_Place]]:
-    found: dict[str, deque[_Place]] = {}
+def _by_address(places: Iterable[_Progress]) -> dict[str, deque[_Progress]]:
+    found: dict[str, deque[_Progress]] = {}
     for place in places:
         found.setdefault(place.part.address, deque()).append(place)
     return found

@@ -2,7 +2,7 @@
 
 Unknown is not "cannot": a broker that tells no version or no settings is thought able, and refuses by itself.
 
-Source: spec remoting §1.9 (versions), §2.5.8; broker §3.6 (timers), §9.2 (SQL92), §16 (access control).
+Source: docs/spec/remoting.md §1.9 (versions), §2.5.8; docs/spec/broker.md §3.6 (timers), §9.2 (SQL92), §16 (access control).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import V5
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.worker.questions.abilities import Ability

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.protocol.admin.topics import TopicSettings, topic_fields
 from broker_core.protocol.administration import ACTING, READING
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.names import AUTO_CREATE_TOPIC
 from broker_core.worker.attached.gathering import (
     OF_EACH,
     TABLES,
@@ -86,16 +86,7 @@ async def ask_brokers(
 
 async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
-    fields = {
-        "topic": topic.topic,
-        "defaultTopic": AUTO_CREATE_TOPIC,
-        "readQueueNums": str(topic.read_queues),
-        "writeQueueNums": str(topic.write_queues),
-        "perm": str(topic.permission),
-        "topicFilterType": "SINGLE_TAG",
-        "topicSysFlag": "0",
-        "order": "false",
-    }
+    fields = topic_fields(TopicSettings(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
     await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker_core.cluster.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
 from broker_core.cluster.own_reads import OwnReads
+from broker_core.protocol.admin.brokers import BrokerPlace
+from broker_core.protocol.admin.offsets import QueueOffsets
+from broker_core.protocol.admin.topics import TopicSettings
+from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.levels import BrokerLevels
 
 
@@ -13,7 +16,7 @@ from broker_core.worker.attached.levels import BrokerLevels
 class BrokerFigures:
     """What one broker told last."""
 
-    topics: dict[str, TopicRow] = field(default_factory=dict)
+    topics: dict[str, TopicSettings] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     groups_at_first: frozenset[str] = frozenset()
     """Groups of the first look, with a config or an offset; others came into being later."""

@@ -1,28 +1,29 @@
-"""Pages of messages, pulled from brokers. A pull commits nothing, so nobody's offset moves (Source: spec remoting §2.2.3)."""
+"""Pages of messages, pulled from brokers. A pull commits nothing, so nobody's offset moves.
+
+Source: docs/spec/remoting.md §2.2.3.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from functools import partial
 
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import ClusterLink
-from broker_core.errors import CodecError, RecordError
-from broker_core.protocol.codes import RequestCode
-from broker_core.protocol.frame import RemotingCommand
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.survey import offsets_of
+from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
-from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.lost_parts import LostParts, together, too_slow
 from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_of, page_of
 from broker_core.worker.questions.stored_messages import MessagePage
 
 QUEUES_AT_ONCE = 16
 """Queues of one broker that are asked about at the same time."""
-_BOUNDS = (RequestCode.GET_MIN_OFFSET, RequestCode.GET_MAX_OFFSET)
 
 
 async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, count: int) -> MessagePage:
@@ -37,9 +38,10 @@ async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, 
     offset = low = high = begin = -1
     try:
         async with asyncio.timeout(page_ms / 1000):
-            low, high = await asyncio.gather(*(bound_of(link, code, queue) for code in _BOUNDS))
+            part = await whole_queue(link, queue)
+            low, high = part.first, part.end
             offset = begin = min(max(start_offset, low), high)
-            async for found, following in _read(link, queue, begin, high, count):
+            async for found, following in _read(link, part, begin, count):
                 heads, offset = heads + found, following
     except TimeoutError as error:
         if not heads:
@@ -113,7 +115,8 @@ class _Tail:
         self._link = link
         self._queue = queue
         self._step = step
-        self._low = self._end = -1
+        self._part: QueueSlice | None = None
+        """What is not read yet."""
         self._waiting: list[MessageHead] = []
 
     @property
@@ -123,35 +126,30 @@ class _Tail:
 
     async def next(self) -> MessageHead | None:
         """The next older message; None at the beginning of the queue."""
-        if self._end < 0:
-            self._low, self._end = await asyncio.gather(*(bound_of(self._link, code, self._queue) for code in _BOUNDS))
-        while not self._waiting and self._end > self._low:
-            begin = max(self._low, self._end - self._step)
-            read = _read(self._link, self._queue, begin, self._end, self._end - begin)
+        if self._part is None:
+            self._part = await whole_queue(self._link, self._queue)
+        while not self._waiting and self._part.messages > 0:
+            newest = replace(self._part, first=max(self._part.first, self._part.end - self._step))
+            read = _read(self._link, newest, newest.first, newest.messages)
             self._waiting = [head async for heads, _following in read for head in heads]
-            self._end = begin
+            self._part = replace(self._part, end=newest.first)
         return self._waiting.pop() if self._waiting else None
 
 
 async def _read(
-    link: ClusterLink, queue: MessageQueue, offset: int, end: int, count: int
+    link: ClusterLink, part: QueueSlice, offset: int, count: int
 ) -> AsyncGenerator[tuple[list[MessageHead], int], None]:
-    """Up to ``count`` messages from ``offset`` up to, not with, ``end``, as they come, each time with where to go on."""
-    address = link.address_of(queue.broker_name)
-    left = count
-    while left > 0 and offset < end:
-        body, following = await link.pull_records(address, queue, offset, min(BATCH_MESSAGES, left, end - offset))
-        if following <= offset:
-            break
-        heads = [head for head in _heads(link, queue, body) if head.queue_offset < end][:left]
-        left -= len(heads)
-        offset = following
-        yield heads, min(offset, end)
+    """Up to ``count`` messages of a slice from an offset on, as they come, each time with where to go on."""
+    taken: list[MessageHead] = []
+    async for pulled in Puller(link).through(part, offset, at_most=lambda: min(BATCH_MESSAGES, count - len(taken))):
+        heads = _heads(link, part.queue, pulled.records())[: count - len(taken)]
+        taken.extend(heads)
+        yield heads, pulled.following
 
 
-def _heads(link: ClusterLink, queue: MessageQueue, body: bytes) -> list[MessageHead]:
+def _heads(link: ClusterLink, queue: MessageQueue, records: Iterable[bytes]) -> list[MessageHead]:
     numbers, found = link.numbers, []
-    for record in split_records(body):
+    for record in records:
         try:
             head = head_of(decode_record(record))
         except RecordError:
@@ -167,18 +165,13 @@ def _heads(link: ClusterLink, queue: MessageQueue, body: bytes) -> list[MessageH
     return found
 
 
-async def bound_of(link: ClusterLink, code: RequestCode, queue: MessageQueue) -> int:
-    fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
-    return whole_field(await link.ask(queue.broker_name, RemotingCommand(code, fields)), "offset")
-
-
-def whole_field(answer: RemotingCommand, name: str) -> int:
-    """A number among the fields of an answer.
+async def whole_queue(link: ClusterLink, queue: MessageQueue) -> QueueSlice:
+    """All that a queue holds now.
 
     Raises:
-        CodecError: There is none.
+        UsageError: The cluster has no such broker.
+        NetworkError, RemoteError, CodecError: As `Puller`.
     """
-    number = whole_number(answer.ext_fields.get(name))
-    if number is None:
-        raise CodecError(f"an answer has no number {name}: {answer.ext_fields}")
-    return number
+    part = link.slice_of(queue)
+    held = await offsets_of(Puller(link), part)
+    return replace(part, first=held.min_offset, end=held.max_offset)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.questions.lifecycle import Ready

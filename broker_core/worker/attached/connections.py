@@ -3,7 +3,7 @@
 Connections without a group, those of name servers, and what goes through a connection are known inside a broker only; -1 in the
 page. Groups are taken from what the sampling found online.
 
-Source: spec remoting §2.5.6 (203, 328), §4.
+Source: docs/spec/remoting.md §2.5.6 (203, 328), §4.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from broker_core.cluster.answers import read_connections, read_producers, read_subscriptions, whole_number
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
+from broker_core.protocol.admin.connections import GroupMember, read_members, read_producers, read_subscriptions
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
@@ -123,9 +123,9 @@ class ClusterConnections:
                 raise
             return None
         return [
-            _client(broker, PRODUCER, group, item, {}, address=item.get("remoteIP"))
-            for group, items in sorted(read_producers(answer.body).items())
-            for item in items
+            _client(broker, PRODUCER, group, member, {})
+            for group, members in sorted(read_producers(answer.body).items())
+            for member in members
         ]
 
     async def _consumers(self, broker: str, group: str) -> list[_Client]:
@@ -138,25 +138,12 @@ class ClusterConnections:
                 raise
             return []
         topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
-        return [
-            _client(broker, CONSUMER, group, item, topics, address=item.get("clientAddr")) for item in read_connections(body)
-        ]
+        return [_client(broker, CONSUMER, group, member, topics) for member in read_members(body)]
 
 
-def _client(broker: str, role: str, group: str, item: dict[str, Any], topics: dict[str, str], *, address: object) -> _Client:
-    return _Client(
-        broker,
-        # Java writes addresses of producers with a slash in front.
-        str(address or "").removeprefix("/"),
-        role,
-        str(item.get("clientId") or ""),
-        group,
-        str(item.get("language") or ""),
-        whole_number(str(item.get("version"))),
-        # Brokers tell of producers when they were heard, of consumers they do not.
-        whole_number(str(item.get("lastUpdateTimestamp"))) or _UNKNOWN,
-        topics,
-    )
+def _client(broker: str, role: str, group: str, member: GroupMember, topics: dict[str, str]) -> _Client:
+    client_id, version, heartbeat_ms = member.client_id, member.version, member.heartbeat_ms
+    return _Client(broker, member.address, role, client_id, group, member.language, version, heartbeat_ms, topics)
 
 
 def _page(found: Iterable[_Client], now_ms: int, notice: str) -> ConnectionPage:

@@ -9,7 +9,7 @@ and what the others have got is told meanwhile.
 The window goes on with other topics or rules at the place where a tail stood; places in several logs are no single number, so
 the tail's own number stands for them.
 
-Source: spec remoting §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
+Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import QueueOffsets, read_queue_offsets
-from broker_core.cluster.link import ClusterLink
+from broker_core.cluster.link import AskGently, ClusterLink
+from broker_core.cluster.puller import Puller
 from broker_core.errors import RecordError, UsageError
+from broker_core.protocol.admin.offsets import QueueOffsets, read_queue_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
-from broker_core.tools.search.cluster import split_records
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
@@ -45,8 +45,6 @@ LOOK_SECONDS = 0.5
 """How long a question waits for brokers that are slow; what they have got is told by a later one."""
 REQUESTS_A_LOOK = 6
 """Of one broker; every look asks for the next topics."""
-PULL_MESSAGES = 32
-"""What brokers give at most by default."""
 BEHIND_MAX = 500
 """Messages of a queue; what lies further behind is left out."""
 KEPT_PLACES = 8
@@ -148,6 +146,7 @@ class ClusterFollows:
         self._link = link
         self._figures = figures
         self._clock = clock
+        self._puller = Puller(link, AskGently(link))
         self._pace_seconds = pace_seconds
         self._look_seconds = look_seconds
         self._hold_looks = max(1, round(hold_seconds / pace_seconds))
@@ -245,7 +244,7 @@ class ClusterFollows:
 
     async def _held(self, broker: str, topic: str) -> dict[int, QueueOffsets]:
         answer = await self._link.ask_gently(broker, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
-        return read_queue_offsets(answer.body)
+        return {queue.queue_id: held for queue, held in read_queue_offsets(answer.body).items()}
 
     # ---- looking -------------------------------------------------------------------------------------------------------
 
@@ -338,15 +337,15 @@ class ClusterFollows:
             while offset < held.max_offset and pulls < left and not batch.is_full:
                 pulls += 1
                 look.pulled[topic] = queue_id
-                body, following = await self._link.pull_batch_gently(queue, offset, PULL_MESSAGES)
-                if following <= offset:
+                pulled = await self._puller.pull(self._link.slice_of(queue), offset)
+                if pulled.is_end:
                     break
                 try:
-                    records = list(split_records(body))
+                    records = pulled.records()
                 except RecordError:  # asked for once more it would be no better
-                    records, batch.left_out = [], batch.left_out + following - offset
+                    records, batch.left_out = [], batch.left_out + pulled.following - offset
                 self._take(opened, queue, records, batch)
-                look.offsets[queue] = offset = following
+                look.offsets[queue] = offset = pulled.following
         return pulls
 
     def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: _Batch) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
+from broker_core.protocol.admin.groups import read_group_configs
+from broker_core.protocol.admin.topics import read_topic_configs
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
@@ -41,12 +43,10 @@ OF_EACH = frozenset(
 _OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
 """Whose answers have tables by queue."""
 _ONE_OF_TABLE = {
-    RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, "topicConfigTable", "topic"),
-    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (
-        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "subscriptionGroupTable", "group",
-    ),
-}  # fmt: skip
-"""Request for one config → that for all of them, the table in its answer, and the field that names the one."""
+    RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, read_topic_configs, "topic"),
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, read_group_configs, "group"),
+}
+"""Request for one config → that for all of them, what reads its answer, and the field that names the one."""
 _ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 
 
@@ -142,18 +142,17 @@ def _copy(command: RemotingCommand) -> RemotingCommand:
 
 
 async def _ask_own(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
-    """Ask a broker for its own; one that cannot tell a single config, 4.x, for all (Source: spec remoting §2.6.5)."""
+    """Ask a broker for its own; one that cannot tell a single config, 4.x, for all (Source: docs/spec/remoting.md §2.6.5)."""
     try:
         return answer_of(await link.ask(broker, command))
     except RemoteError as error:
         if command.code not in _ONE_OF_TABLE or not refused_as(error, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
             raise
         refusal = error
-    code, table, field = _ONE_OF_TABLE[RequestCode(command.code)]
+    code, read, field = _ONE_OF_TABLE[RequestCode(command.code)]
     name = command.ext_fields.get(field, "")
-    rows = parse_object((await link.ask(broker, RemotingCommand(code, {}))).body).get(table)
-    row = rows.get(name) if isinstance(rows, dict) else None
-    if not isinstance(row, dict):
+    row = read((await link.ask(broker, RemotingCommand(code, {}))).body).get(name)
+    if row is None:
         raise RemoteError(f"broker {broker} has no {field} {name}", code=ResponseCode.SYSTEM_ERROR) from refusal
     return BrokerAnswer({}, emit(row))
 

@@ -5,7 +5,7 @@
 Which half messages are undecided is then known exactly, as far as the queues were read; when a producer is asked next and
 what a decision was, are known inside the broker only.
 
-Source: spec broker §4.1, §4.6.
+Source: docs/spec/broker.md §4.1, §4.6.
 """
 
 from __future__ import annotations
@@ -13,29 +13,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
-from broker_core.cluster.answers import read_queue_places
-from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.link import ClusterLink
+from broker_core.cluster.puller import Puller
 from broker_core.engine.transaction.ledger import Ledger, Outcome
 from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
-from broker_core.errors import RecordError, RemoteError
-from broker_core.protocol.codes import RequestCode, ResponseCode
-from broker_core.protocol.frame import RemotingCommand
+from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import check_record
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
-from broker_core.tools.search.cluster import split_records
-from broker_core.worker.attached.browsing import bound_of
 
 logger = logging.getLogger(__name__)
 
 RECORDS_A_LOOK = 20_000
 """Records of one queue that are read for one look; what lies behind them is read by the next."""
 SINGLES_A_LOOK = 2_000
-"""The same of a queue that brokers do not let pull: the op queue of 4.x (Source: spec broker §0.3)."""
-_BATCH = 32
+"""The same of a queue that brokers do not let pull: the op queue of 4.x (Source: docs/spec/broker.md §0.3)."""
 _TIMEOUT_MS = 6_000
 """``transactionTimeOut`` as brokers have it; used for immunity times that are no numbers."""
 
@@ -104,45 +100,21 @@ class HalfQueue:
         """How far the broker is done with a queue; its beginning where it stored nothing."""
         queue = MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID)
         stored = await self._link.stored_offset(CHECK_GROUP, queue)
-        return max(stored, await bound_of(self._link, RequestCode.GET_MIN_OFFSET, queue))
+        return max(stored, await Puller(self._link).min_offset(self._link.slice_of(queue)))
 
     async def _take(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
         """Read a queue from an offset to its end, but not too much of it; returns how much is left."""
-        queue = MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID)
-        end = await bound_of(self._link, RequestCode.GET_MAX_OFFSET, queue)
-        stop = min(end, offset + RECORDS_A_LOOK)
-        address = self._link.address_of(self._broker)
-        while offset < stop:
-            try:
-                body, following = await self._link.pull_records(address, queue, offset, min(_BATCH, stop - offset))
-            except RemoteError as error:
-                if not refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
-                    raise
-                following = await self._take_singly(queue, offset, min(stop, offset + SINGLES_A_LOOK), take)
-                return max(end - following, 0)
-            if following <= offset:
-                break
-            for record in split_records(body):
+        puller = Puller(self._link)
+        part = self._link.slice_of(MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID))
+        end = await puller.max_offset(part)
+        stop, singles_stop = min(end, offset + RECORDS_A_LOOK), offset + SINGLES_A_LOOK
+        async for pulled in puller.through(replace(part, end=stop), offset):
+            for record in pulled.records():
                 self._take_one(record, take)
-            offset = following
-        return max(end - offset, 0)
-
-    async def _take_singly(self, queue: MessageQueue, offset: int, stop: int, take: Callable[[memoryview], None]) -> int:
-        """Read a queue that the broker does not let pull, as its topic is in no table; returns where to go on.
-
-        Its consume queue says where the records are, and they are asked for one by one.
-        """
-        while offset < stop:
-            fields = {"topic": queue.topic, "queueId": str(queue.queue_id), "index": str(offset), "count": str(_BATCH)}
-            answer = await self._link.ask(self._broker, RemotingCommand(RequestCode.QUERY_CONSUME_QUEUE, fields))
-            places = read_queue_places(answer.body)[: stop - offset]
-            if not places:
+            offset = pulled.following
+            if offset >= singles_stop and puller.reads_singly(part):
                 break
-            for place in places:
-                view = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place)})
-                self._take_one(bytes((await self._link.ask(self._broker, view)).body), take)
-            offset += len(places)
-        return offset
+        return max(end - offset, 0)
 
     def _take_one(self, record: bytes, take: Callable[[memoryview], None]) -> None:
         try:

@@ -5,7 +5,7 @@
 
 Lateness and messages passed over are known inside a broker only; what was delivered is counted here, from the first look on.
 
-Source: spec broker §3.2, §3.5, remoting §2.5.2.
+Source: docs/spec/broker.md §3.2, §3.5, docs/spec/remoting.md §2.5.2.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from broker_core.cluster.answers import QueueOffsets
 from broker_core.engine.schedule.delay_console import LevelFigures
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.delay_levels import DelayLevels
 
 _UNKNOWN = -1

@@ -4,7 +4,7 @@ Everything is asked for within the budgets of the brokers, and no more than `REQ
 message are looked for under its topics, those of the brokers themselves, and retry and dead letter topics of the groups that
 have offsets in its topics; what was not looked at is named.
 
-Source: spec broker §4.2 to §4.5, §8.1, §13.1; remoting §2.2.6 (queries).
+Source: docs/spec/broker.md §4.2 to §4.5, §8.1, §13.1; docs/spec/remoting.md §2.2.6 (queries).
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import read_queue_places, read_queue_units
-from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.link import AskGently, ClusterLink
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.records import split_records
 from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.errors import NetworkError, RecordError, RemoteError
-from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.admin.offsets import read_offset, read_queue_units
+from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import HEADS, decode_record, read_head
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
-from broker_core.protocol.names import DLQ_PREFIX, OP_TOPIC, RETRY_PREFIX, TRACE_TOPIC
+from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX, TRACE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
-from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES, split_records
+from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
-from broker_core.worker.attached.browsing import whole_field
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.history import HistoryKeeper
@@ -134,6 +135,7 @@ class ClusterRecords:
         self._figures = figures
         self._loop = loop
         self._lost = LostParts(figures)
+        self._puller = Puller(link, AskGently(link))
         self._asked = 0
         self._topics: set[str] = set()
         """Of users, in which the message lies or lay."""
@@ -222,15 +224,15 @@ class ClusterRecords:
         if not self._may_ask():
             return []
         try:
-            units = read_queue_units(self._entries(broker, topic, own_id, offset, max_count))
+            units = self._units(broker, topic, own_id, offset, max_count)
         except PART_ERRORS as error:
             self._lost.failed(broker, error)
             return []
         return [unit._replace(physical_offset=self._link.numbers.shown_place(broker, unit.physical_offset)) for unit in units]
 
-    def _entries(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> bytes:
+    def _units(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> list[QueueUnit]:
         fields = {"topic": topic, "queueId": str(queue_id), "index": str(offset), "count": str(count)}
-        return bytes(self._wait(self._link.ask_gently(broker, RequestCode.QUERY_CONSUME_QUEUE, fields)).body)
+        return read_queue_units(self._wait(self._link.ask_gently(broker, RequestCode.QUERY_CONSUME_QUEUE, fields)).body)
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
         return self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, topic, queue_id, timestamp=str(timestamp_ms))
@@ -242,7 +244,7 @@ class ClusterRecords:
         broker, own_id = self._link.numbers.queue_of(queue_id)
         fields = {"topic": topic, "queueId": str(own_id), **more}
         try:
-            return whole_field(self._wait(self._link.ask_gently(broker, code, fields)), "offset")
+            return read_offset(self._wait(self._link.ask_gently(broker, code, fields)).ext_fields)
         except PART_ERRORS as error:
             self._lost.failed(broker, error)
             return 0
@@ -259,25 +261,11 @@ class ClusterRecords:
         return GetResult(GetStatus.FOUND, records, following, 0, following, sum(map(len, records)), suggest_slave=False)
 
     def _pulled(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
-        queue = MessageQueue(topic, broker, queue_id)
-        try:
-            body, following = self._wait(self._link.pull_batch_gently(queue, offset, count))
-        except RemoteError as error:
-            if not (refused_as(error, ResponseCode.TOPIC_NOT_EXIST) and topic == OP_TOPIC):
-                raise
-            return self._singly(broker, topic, queue_id, offset, count)
-        return [self._numbered(broker, record) for record in split_records(body)], following
-
-    def _singly(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
-        """Records of the op queue of 4.x, which is in no table and is not given to pulls (Source: spec broker §0.3)."""
-        records: list[memoryview] = []
-        places = read_queue_places(self._entries(broker, topic, queue_id, offset, count))[:count]
-        for number, place in enumerate(places):
-            if not self._may_ask():
-                return records, offset + number
-            record = self._viewed(broker, place)
-            records += [record] if record is not None else []
-        return records, offset + len(places)
+        part = self._link.slice_of(MessageQueue(topic, broker, queue_id))
+        pulled = self._wait(self._puller.pull(part, offset, count))
+        if self._puller.reads_singly(part):
+            self._asked += pulled.following - offset
+        return [self._numbered(broker, record) for record in pulled.records()], pulled.following
 
     # ---- asking --------------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.cluster.answers import TopicRow
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import TopicSettings
 from broker_core.worker.attached.abilities import cluster_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.questions.figures import Catalog
@@ -46,7 +46,7 @@ def list_cluster(
         routes: Topic → brokers that may have it, whatever they told; one that is not named may be on any.
         revision: Of the new catalog.
     """
-    rows: dict[str, dict[str, TopicRow]] = defaultdict(dict)
+    rows: dict[str, dict[str, TopicSettings]] = defaultdict(dict)
     for broker in numbers.names:
         for topic, row in brokers[broker].topics.items() if broker in brokers else ():
             rows[topic][broker] = row
@@ -116,7 +116,7 @@ def _parts(
 
 
 def _queues_of(
-    topic: str, rows: Mapping[str, TopicRow], brokers: Mapping[str, BrokerFigures], is_system: bool
+    topic: str, rows: Mapping[str, TopicSettings], brokers: Mapping[str, BrokerFigures], is_system: bool
 ) -> list[tuple[str, int]]:
     """Of the brokers' own topics only queues that were written to, as some have a thousand that are never used."""
     found = []
@@ -133,7 +133,7 @@ def _is_system(topic: str, own: frozenset[str]) -> bool:
     return topic in names.SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic in own
 
 
-def _permission(rows: Iterable[TopicRow]) -> int:
+def _permission(rows: Iterable[TopicSettings]) -> int:
     permission = 0
     for row in rows:
         permission |= row.permission

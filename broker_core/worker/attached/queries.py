@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.answers import Body, read_connections, read_subscriptions
 from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.time_bounds import first_stored_from
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError, UsageError
+from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
+from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
@@ -24,7 +27,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
 from broker_core.worker.attached.asking import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
+from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
@@ -190,10 +193,8 @@ class ClusterQueries:
 
     async def _find_offset(self, query: FindOffset) -> FoundOffset:
         broker, queue_id = self._link.numbers.queue_of(query.queue_id)
-        wanted = {"topic": query.topic, "queueId": str(queue_id), "timestamp": str(query.timestamp_ms)}
-        fields = wanted | {"boundaryType": "LOWER"}
-        answer = await self._link.ask(broker, RemotingCommand(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields))
-        return FoundOffset(whole_field(answer, "offset"))
+        part = await whole_queue(self._link, MessageQueue(query.topic, broker, queue_id))
+        return FoundOffset(await first_stored_from(Puller(self._link), part, query.timestamp_ms))
 
     async def _read_by_id(self, query: ReadMessageById) -> MessageDetail:
         host, offset = parse_offset_message_id(query.offset_message_id)
@@ -252,26 +253,26 @@ class ClusterQueries:
     # ---- groups ----
 
     async def _list_members(self, query: ListMembers) -> Members:
-        rows: dict[str, tuple[dict[str, Any], dict[str, Wanted]]] = {}
+        rows: dict[str, tuple[GroupMember, dict[str, Wanted]]] = {}
         lost = LostParts(self._figures)
 
         async def ask(broker: str) -> None:
             body = await self._members_body(broker, query.group)
-            subscriptions, connections = read_subscriptions(body), read_connections(body)
+            subscriptions = read_subscriptions(body)
             # Each member is connected to every broker.
-            rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in connections})
+            rows.update({member.client_id: (member, subscriptions) for member in read_members(body)})
 
         await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
         members = [rows[client] for client in sorted(rows)]
         return Members(
             client_id=sorted(rows),
-            address=[str(item.get("clientAddr", "")) for item, _subscriptions in members],
-            language=[str(item.get("language", "")) for item, _subscriptions in members],
-            version=[_version(item.get("version")) for item, _subscriptions in members],
+            address=[member.address for member, _subscriptions in members],
+            language=[member.language for member, _subscriptions in members],
+            version=["" if member.version is None else version_name(member.version) for member, _subscriptions in members],
             # Brokers tell nobody when a heartbeat came.
             last_heartbeat_ms=[-1 for _member in members],
-            subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _item, wanted in members],
-            expression_types=[{topic: one.kind for topic, one in wanted.items()} for _item, wanted in members],
+            subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
+            expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
             notice=lost.notice(),
         )
 
@@ -284,7 +285,3 @@ class ClusterQueries:
             if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
                 raise
             return b"{}"
-
-
-def _version(ordinal: object) -> str:
-    return version_name(ordinal) if isinstance(ordinal, int) else ""

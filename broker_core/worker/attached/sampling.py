@@ -9,7 +9,7 @@
 
 One broker that is slow, lost or answers nonsense holds up nobody else. No request moves an offset of anyone.
 
-Source: spec remoting §2.5 (administration), §2.2.3 (a pull commits nothing unless it says so).
+Source: docs/spec/remoting.md §2.5 (administration), §2.2.3 (a pull commits nothing unless it says so).
 """
 
 from __future__ import annotations
@@ -19,32 +19,26 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
-from broker_core.client.route import PERMISSION_READ
-from broker_core.cluster.answers import (
-    Body,
-    BrokerPlace,
-    QueueOffsets,
-    read_connections,
-    read_delay_offsets,
-    read_groups,
-    read_level_table,
-    read_positions,
-    read_producers,
-    read_queue_offsets,
-    read_runtime,
-    read_subscriptions,
-    read_timer_counts,
-    read_topics,
-    whole_number,
-)
 from broker_core.cluster.link import ASKED_AGAIN, ClusterLink, refused_as
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.brokers import BrokerPlace, read_broker_settings, read_level_table, read_runtime
+from broker_core.protocol.admin.connections import read_members, read_producers, read_subscriptions
+from broker_core.protocol.admin.groups import read_group_configs
+from broker_core.protocol.admin.offsets import (
+    QueueOffsets,
+    read_consumer_offsets,
+    read_delay_offsets,
+    read_queue_offsets,
+    read_timer_counts,
+)
+from broker_core.protocol.admin.routes import PERMISSION_READ
+from broker_core.protocol.admin.topics import read_all_topic_settings
+from broker_core.protocol.admin.values import Body, whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
-from broker_core.protocol.properties_text import parse_properties
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.questions.abilities import Ability
 
@@ -316,11 +310,11 @@ class BrokerRounds:
 
     async def names(self) -> None:
         """Topics, groups and settings, each with one request; raises as `ClusterLink.ask`."""
-        topics = read_topics((await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
-        groups = read_groups((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body)
+        topics = read_all_topic_settings((await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
+        groups = frozenset(read_group_configs((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body))
         self._figures.take_tables(self._name, topics, groups)
         self._looked = {name: look for name, look in self._looked.items() if name in topics or name in groups}
-        config = parse_properties(bytes((await self._ask(RequestCode.GET_BROKER_CONFIG)).body).decode("utf-8", "replace"))
+        config = read_broker_settings((await self._ask(RequestCode.GET_BROKER_CONFIG)).body)
         self._figures.take_config(self._name, config)
         self._figures.of(self._name).levels.table = read_level_table(config.get("messageDelayLevel", ""))
 
@@ -341,7 +335,7 @@ class BrokerRounds:
                 raise
             of.producers = None
         else:
-            of.producers = frozenset(str(item.get("clientId", "")) for items in groups.values() for item in items)
+            of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:
         body: Body = b""
@@ -351,7 +345,7 @@ class BrokerRounds:
             # Brokers refuse, instead of answering with an empty table.
             if _NO_OFFSETS not in error.message:
                 raise
-        self._moving_groups = self._figures.take_positions(self._name, read_positions(body))
+        self._moving_groups = self._figures.take_positions(self._name, read_consumer_offsets(body))
 
     async def _levels(self) -> None:
         """Queues of the broker's own topics, what it delivered of its delay levels, and when the next are due."""
@@ -408,13 +402,13 @@ class BrokerRounds:
                 # It was deleted since the table was read; the next one is without it.
                 return
             raise
-        held = read_queue_offsets(answer.body)
+        held = {queue.queue_id: found for queue, found in read_queue_offsets(answer.body).items()}
         held |= await self._unlisted_queues(topic, held)
         moves = self._figures.take_offsets(self._name, topic, held)
         self._moving = self._moving | {topic} if moves else self._moving - {topic}
 
     async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
-        """Queues that may be read but no longer written: brokers of 4.x do not list them (remoting specification §2.5.6)."""
+        """Queues that may be read but no longer written: brokers of 4.x do not list them (docs/spec/remoting.md §2.5.6)."""
         row = self._figures.of(self._name).topics.get(topic)
         readable = row.read_queues if row is not None and row.permission & PERMISSION_READ else 0
         found: dict[int, QueueOffsets] = {}
@@ -448,7 +442,7 @@ class BrokerRounds:
             if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
                 raise
         else:
-            members = frozenset(str(item.get("clientId", "")) for item in read_connections(answer.body))
+            members = frozenset(member.client_id for member in read_members(answer.body))
             wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(answer.body).items()}
         self._figures.take_members(self._name, group, members)
         self._figures.take_subscriptions(self._name, group, wanted)

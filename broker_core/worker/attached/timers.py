@@ -6,14 +6,14 @@
 
 Which messages wait and when the next is due is known inside a broker only.
 
-Source: spec remoting §2.5.3, §2.1 (request 61), store §14.1.
+Source: docs/spec/remoting.md §2.5.3, §2.1 (request 61), docs/spec/store.md §14.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from broker_core.cluster.answers import whole_number
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import SYSTEM_PREFIX, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.questions.abilities import Ability

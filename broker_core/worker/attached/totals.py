@@ -1,6 +1,6 @@
 """Totals of a snapshot of a cluster, from what its brokers told. Pure.
 
-Source: spec remoting §2.5.3.
+Source: docs/spec/remoting.md §2.5.3.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from broker_core.cluster.answers import whole_number
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.attached.broker_figures import BrokerFigures
 
@@ -102,7 +102,7 @@ def _put_latency(runtime: Mapping[str, str]) -> float | None:
     """The 99th percentile of the last whole minute in ms; NaN where nothing was put in it, None where it is not told.
 
     Brokers tell 0 for a minute without puts, and count the puts of the same minute by how long they took; that is missing
-    before the first minute is over (Source: spec broker §11.3).
+    before the first minute is over (Source: docs/spec/broker.md §11.3).
     """
     latency = _number(runtime.get("putLatency99"))
     if latency is None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from broker_core.cluster.answers import whole_number
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import RemoteError, UsageError
+from broker_core.protocol.admin.connections import read_members
+from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.figures import ClusterFigures
@@ -82,7 +82,7 @@ class ClusterTransactions:
         return replace(self._page(len(found), rows, living), notice=lost.notice())
 
     async def resume(self, command: ResumeTransaction) -> Done:
-        """Have a broker put a given-up message back into its half queue (Source: spec remoting §2.5.8).
+        """Have a broker put a given-up message back into its half queue (Source: docs/spec/remoting.md §2.5.8).
 
         Raises:
             RemoteError: It refuses.
@@ -129,15 +129,14 @@ class ClusterTransactions:
             return count
         command = RemotingCommand(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": group})
         try:
-            body = parse_object((await self._link.ask(broker, command)).body)
+            members = read_members((await self._link.ask(broker, command)).body)
         except RemoteError as error:
             # Brokers answer so when nobody of the group is connected.
             if not refused_as(error, ResponseCode.SYSTEM_ERROR):
                 raise
             count = 0
         else:
-            connections = body.get("connectionSet")
-            count = len(connections) if isinstance(connections, list) else 0
+            count = len(members)
         self._producers = {key: kept for key, kept in self._producers.items() if now_s - kept[0] < _PRODUCERS_KEPT_S}
         self._producers[broker, group] = (now_s, count)
         return count

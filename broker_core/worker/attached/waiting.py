@@ -6,17 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from broker_core.cluster.answers import QueueOffsets
 from broker_core.cluster.link import ClusterLink
+from broker_core.cluster.puller import Puller
 from broker_core.engine.schedule.delay_console import DelayedHead, DelayedPage, delayed_head
 from broker_core.errors import RecordError, UsageError
-from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import SCHEDULE_TOPIC
-from broker_core.tools.search.cluster import split_records
 from broker_core.worker.attached.broker_figures import BrokerFigures
-from broker_core.worker.attached.browsing import bound_of
+from broker_core.worker.attached.browsing import whole_queue
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import LostParts
 from broker_core.worker.delay_views import delayed_messages
@@ -77,9 +76,8 @@ class _Level:
         """Ask where the level begins and ends on a broker."""
         level = self._query.level
         queue = MessageQueue(SCHEDULE_TOPIC, broker, level - 1)
-        bounds = (RequestCode.GET_MIN_OFFSET, RequestCode.GET_MAX_OFFSET)
-        low, end = await asyncio.gather(*(bound_of(self._link, code, queue) for code in bounds))
-        held = QueueOffsets(max(low, 0), max(end, 0), 0)
+        part = await whole_queue(self._link, queue)
+        held = QueueOffsets(max(part.first, 0), max(part.end, 0), 0)
         next_due = self._figures.of(broker).levels.next_offset(level, held)
         self._spans[broker] = max(self._query.start_offset - self._first(broker), next_due), held.max_offset
 
@@ -142,17 +140,14 @@ async def _read(
     Each page has all those before.
     """
     offset, end, count = span
-    queue, address = MessageQueue(SCHEDULE_TOPIC, broker, level - 1), link.address_of(broker)
+    part = link.slice_of(MessageQueue(SCHEDULE_TOPIC, broker, level - 1), end=end)
     table, numbers = figures.of(broker).levels.table, link.numbers
     delay_ms = 0 if table is None else table.delay_ms(level)
     first = numbers.number_of(broker) << _OFFSET_BITS
     heads: list[DelayedHead] = []
     unreadable = 0
-    while offset < end and len(heads) < count:
-        body, following = await link.pull_records(address, queue, offset, min(BATCH_MESSAGES, count - len(heads)))
-        if following <= offset:
-            break
-        for record in split_records(body):
+    async for pulled in Puller(link).through(part, offset, at_most=lambda: min(BATCH_MESSAGES, count - len(heads))):
+        for record in pulled.records():
             try:
                 message = decode_record(record)
                 head = delayed_head(message, first + message.queue_offset, message.store_timestamp_ms + delay_ms)
@@ -162,5 +157,4 @@ async def _read(
                 continue
             place = numbers.shown_place(broker, head.physical_offset)
             heads.append(head._replace(physical_offset=place, queue_id=numbers.shown_queue(broker, head.queue_id)))
-        offset = following
-        yield DelayedPage(list(heads), min(offset, end), end, unreadable)
+        yield DelayedPage(list(heads), pulled.following, end, unreadable)

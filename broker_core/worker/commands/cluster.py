@@ -16,11 +16,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from broker_core.client.route import PERMISSION_READ, PERMISSION_WRITE
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
-from broker_core.cluster.answers import QueueOffsets
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
+from broker_core.protocol.admin.offsets import QueueOffsets
+from broker_core.protocol.admin.routes import PERMISSION_READ, PERMISSION_WRITE
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import is_system_group
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions

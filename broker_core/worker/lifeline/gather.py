@@ -2,7 +2,7 @@
 
 Copies of a message (half, waiting, retry, dead letter) keep its unique key and its body, and the index knows each under the
 topic it lies in. What has no unique key, or is not in the index, cannot be found this way; the result says so.
-(Source: spec broker §4.2 to §4.5, §8.1, §13.1)
+(Source: docs/spec/broker.md §4.2 to §4.5, §8.1, §13.1)
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class _Gathering:
         if waiting.topic == WHEEL_TIMER_TOPIC:
             text = waiting.properties.get(OUT_MS, "")
             return int(text) if text.isdecimal() and len(text) <= 18 else -1
-        # The consume queue of a delay level holds the due time in place of a tag's hash (spec broker §3.2).
+        # The consume queue of a delay level holds the due time in place of a tag's hash (docs/spec/broker.md §3.2).
         units = self._store.queue_units(SCHEDULE_TOPIC, waiting.queue_id, waiting.queue_offset, 1)
         return units[0].tags_code if units and units[0].physical_offset == waiting.physical_offset else -1
 

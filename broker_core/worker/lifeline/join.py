@@ -4,7 +4,9 @@
                                      delayed ── delivered ──┘
 
 What a record says is *stored*. That an attempt failed without a trace of it is *inferred* from the retry it led to; that a
-transaction was rolled back, from its op record and the lack of a real message. (Source: spec broker §3.4, §4.5, §8.1, §13.3)
+transaction was rolled back, from its op record and the lack of a real message.
+
+Source: docs/spec/broker.md §3.4, §4.5, §8.1, §13.3.
 """
 
 from __future__ import annotations

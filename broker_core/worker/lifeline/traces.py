@@ -9,7 +9,7 @@
     EndTransaction  timestamp region group topic msgId tags keys storeHost msgType transactionId state fromCheck
 
 Clients of different age write more or fewer fields; what is not there is unknown, and a record that cannot be read is left out.
-(Source: spec broker §13.2, remoting §6.6)
+(Source: docs/spec/broker.md §13.2, docs/spec/remoting.md §6.6)
 """
 
 from __future__ import annotations

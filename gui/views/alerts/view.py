@@ -13,7 +13,7 @@ from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.history import EventPage, ReadEvents
 from gui.models.table import ColumnTableModel
 from gui.operations.alert_center import AlertCenter, subject_text
-from gui.operations.history import HistoryLines
+from gui.operations.history import ChartHistory
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
@@ -58,8 +58,6 @@ class AlertsView(PageView):
     """Shows the rules of an `AlertCenter`, which watches them whether the page is there or not."""
 
     page_id = "alerts"
-    title = "Alerts"
-    icon = "bell"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -70,9 +68,9 @@ class AlertsView(PageView):
         self._drawn = ""
         """Which series the chart shows."""
         self._query: LatestQuery[EventPage] = LatestQuery(self)
-        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
         # Some series only the worker records: they are had from its history alone.
-        self._recorded = HistoryLines(context.source, History(samples_max=1, series_max=0), self)
+        self._recorded = ChartHistory(context.source, History(samples_max=1, series_max=0), self)
         for lines in (self._lines, self._recorded):
             lines.arrived.connect(self._draw)
         self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self.start_rule)

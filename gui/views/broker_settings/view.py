@@ -125,8 +125,6 @@ class BrokerSettingsView(PageView):
     """Changes nothing before it was reviewed."""
 
     page_id = "broker_settings"
-    title = "Broker settings"
-    icon = "sliders-horizontal"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -68,8 +68,6 @@ class ClientsView(PageView):
     """Lists clients; below, who owned the queues of a group, what clients are made of, and the selected one."""
 
     page_id = "clients"
-    title = "Clients"
-    icon = "share-network"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError, ProcessQueueInfo, RunningInfo, read_running_info
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import MemberRow
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -24,12 +24,12 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
-from monitoring.admin.clients import HeldQueue, RunningInfo, ask_running_info, read_running_info, read_stacks
+from monitoring.admin.clients import ask_running_info, read_stacks
 
 WIDTH, HEIGHT = 780, 620
 
 
-def held_columns(times: TimeZoneChoice) -> list[Column[HeldQueue]]:
+def held_columns(times: TimeZoneChoice) -> list[Column[ProcessQueueInfo]]:
     """Columns of the table of held queues."""
     return [
         Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
@@ -62,7 +62,7 @@ class ClientDialog(FittedDialog):
         self.fault = Notice(context.theme)
         self.fault.set("")
         self.progress = ProgressLine(context.theme)
-        self.queues: ColumnTableModel[HeldQueue] = ColumnTableModel(
+        self.queues: ColumnTableModel[ProcessQueueInfo] = ColumnTableModel(
             held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self
         )
         self.queue_grid = DataGrid(self.queues, context.theme)

@@ -7,21 +7,14 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from broker_core.api import GroupSettings, read_group_settings
 from gui.models.consumers import GroupRow, topics_of
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
 from gui.words.text import count_text, tr
-from monitoring.admin.groups import (
-    RETRY_QUEUES_MAX,
-    RETRY_TIMES_MAX,
-    GroupSettings,
-    ask_settings,
-    change_settings,
-    delete_request,
-    read_settings,
-)
+from monitoring.admin.groups import RETRY_QUEUES_MAX, RETRY_TIMES_MAX, ask_settings, change_settings, delete_request
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
@@ -77,7 +70,7 @@ GROUP_SETTINGS: SettingsSubject[GroupSettings] = SettingsSubject(
     title="Change the settings of group {name}",
     fields=FIELDS,
     ask=ask_settings,
-    read=read_settings,
+    read=read_group_settings,
     values=_values,
     changed=_changed,
     request=lambda _before, after: change_settings(after),

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from gui.models.consumers import GroupRow, PositionRow
-from gui.operations.history import EventMarks, HistoryLines
+from gui.operations.history import ChartHistory, EventMarks
 from gui.plots.brush import Brush
 from gui.plots.chart_series import ChartForecast, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
@@ -75,7 +75,7 @@ class LagPanel(Panel):
         self._in_rate = math.nan
         self._now_ms = 0
         self._forecast = NO_FORECAST
-        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
@@ -85,7 +85,7 @@ class LagPanel(Panel):
         self.whole_button = IconButton(context.theme, "arrow-counter-clockwise", " ", role="link", on_click=self.show_whole)
         self.by_queue = QueueLines(context, self)
         self._zoom: tuple[int, int] | None = None
-        self._zoom_lines: HistoryLines | None = None
+        self._zoom_lines: ChartHistory | None = None
         self._chart_title = label(role="panel-title")
         self._chart_note = label(role="caption")
         self._rule: RuleLine | None = None
@@ -125,7 +125,7 @@ class LagPanel(Panel):
             return
         self._zoom = (from_ms, to_ms)
         # Lines of a stretch that stands still are asked for once: whoever asks is made for it.
-        self._set_zoom_lines(HistoryLines(self._context.source, self._context.history, self))
+        self._set_zoom_lines(ChartHistory(self._context.source, self._context.history, self))
         self._zoom_changed()
 
     def show_whole(self) -> None:
@@ -134,7 +134,7 @@ class LagPanel(Panel):
         self._set_zoom_lines(None)
         self._zoom_changed()
 
-    def _set_zoom_lines(self, lines: HistoryLines | None) -> None:
+    def _set_zoom_lines(self, lines: ChartHistory | None) -> None:
         if self._zoom_lines is not None:
             self._zoom_lines.deleteLater()
         self._zoom_lines = lines

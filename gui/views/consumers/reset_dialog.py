@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from broker_core.api import JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError, read_offset
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import GroupRow, position_rows, topics_of
@@ -30,14 +30,7 @@ from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
 from gui.words.error_words import error_text
 from gui.words.text import TimeZoneChoice, count_text, tr
-from monitoring.admin.offsets import (
-    TO_THE_END,
-    QueueMove,
-    ResetKind,
-    ask_offset_of_time,
-    plan_moves,
-    read_offset,
-)
+from monitoring.admin.offsets import TO_THE_END, QueueMove, ResetKind, ask_offset_of_time, plan_moves
 from monitoring.state import ClusterState
 
 WIDTH = 860

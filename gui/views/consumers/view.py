@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import OrbitError
+from broker_core.api import GroupSettings, OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
@@ -48,12 +48,10 @@ from gui.views.consumers.columns import (
     subscription_columns,
 )
 from gui.views.consumers.group_actions import GroupActions
+from gui.views.consumers.group_panels import LagHeatPanel, MembersPanel, OwnershipPanel, SubscriptionsPanel
 from gui.views.consumers.group_settings import GROUP_SETTINGS
-from gui.views.consumers.heat_panel import LagHeatPanel
 from gui.views.consumers.lag_panel import LagPanel, forecast_of
-from gui.views.consumers.member_panels import MembersPanel, SubscriptionsPanel
 from gui.views.consumers.offsets_panel import OffsetsPanel
-from gui.views.consumers.ownership_panel import OwnershipPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
@@ -69,7 +67,6 @@ from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import Finding, findings
-from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -84,8 +81,6 @@ class ConsumersView(PageView):
     """Lists groups by urgency; shows one in detail."""
 
     page_id = "consumers"
-    title = "Consumers"
-    icon = "users-three"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -148,7 +143,7 @@ class ConsumersView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._shown_group or tr(self.title)
+        return self._shown_group or self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         group = arguments.get("group")
@@ -512,7 +507,7 @@ class ConsumersView(PageView):
 
     def _show_header(self) -> None:
         group = self.group_grid.selected_row
-        self.header.set_title(group.name if group is not None else self._wanted or tr(self.title))
+        self.header.set_title(group.name if group is not None else self._wanted or self.page_title)
         if group is None or self._state is None:
             self.header.set_chips([])
             self.header.set_facts("")

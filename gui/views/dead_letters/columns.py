@@ -40,7 +40,7 @@ BODY_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRow:
+class DeadLetterGroup:
     """A group with what was read of it besides the figures. -1 is unknown."""
 
     figures: GroupFigures
@@ -74,7 +74,7 @@ def state_of(row: LetterRow) -> tuple[str, State]:
     return tr(word), colour
 
 
-def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
+def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
     """Columns of the groups."""
     return [
         Column("group", "Group", lambda row: row.figures.group, kind=CellKind.STRONG),
@@ -103,21 +103,21 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
     ]  # fmt: skip
 
 
-def _recent_text(row: GroupRow) -> str:
+def _recent_text(row: DeadLetterGroup) -> str:
     return UNKNOWN if row.recent < 0 else f"+{count_text(row.recent)}"
 
 
-def _waiting_text(row: GroupRow) -> str:
+def _waiting_text(row: DeadLetterGroup) -> str:
     if row.waiting < 0:
         return UNKNOWN
     return f"≥ {count_text(row.waiting)}" if row.is_cut else count_text(row.waiting)
 
 
-def _origins_text(row: GroupRow) -> str:
+def _origins_text(row: DeadLetterGroup) -> str:
     return ", ".join(topic for topic, _count in row.origins) or UNKNOWN
 
 
-def _origins_tip(row: GroupRow) -> str:
+def _origins_tip(row: DeadLetterGroup) -> str:
     words = ", ".join(f"{topic} {count_text(count)}" for topic, count in row.origins)
     return tr("Of its newest dead letters: {topics}", topics=words) if words else ""
 

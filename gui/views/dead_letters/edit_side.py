@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from difflib import ndiff
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QSizePolicy
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
 
 from gui.models.messages import json_fault
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.theme.tokens import State
-from gui.views.dead_letters.body_diff import laid_out, show_change
+from gui.theme.tokens import State, Tokens, mix
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.inputs import SegmentedControl
@@ -21,6 +23,51 @@ from gui.widgets.panel import Panel
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, Patch, edit_counts
+
+LINES_COMPARED_MAX = 400
+"""More lines are shown as they will be, without what was."""
+TINT = 14
+"""Of the colour of a changed line in its ground, percent."""
+
+
+def show_change(view: CodeView, before: str, after: str, tokens: Tokens) -> None:
+    """Show a body with what changes in it; JSON with a line for each value, also where it is stored in one."""
+    lines = _compared(laid_out(before), laid_out(after))
+    view.setPlainText("\n".join(lines))
+    view.setExtraSelections(_tints(view, lines, tokens) if before != after else [])
+
+
+def laid_out(text: str) -> str:
+    """JSON with a line for each value, anything else as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
+    except ValueError:
+        return text
+
+
+def _compared(before: str, after: str) -> list[str]:
+    """Lines of a body with ``-`` and ``+`` before those that change."""
+    old, new = before.splitlines(), after.splitlines()
+    if before == after or len(old) + len(new) > LINES_COMPARED_MAX:
+        return new
+    return [line.rstrip("\n") for line in ndiff(old, new) if not line.startswith("?")]
+
+
+def _tints(view: CodeView, lines: Sequence[str], tokens: Tokens) -> list[QTextEdit.ExtraSelection]:
+    found = []
+    for number, line in enumerate(lines):
+        colour = {"-": tokens.critical, "+": tokens.healthy}.get(line[:1])
+        if colour is None:
+            continue
+        tint = QTextEdit.ExtraSelection()
+        ground = QTextCharFormat()
+        ground.setBackground(QColor(mix(colour, tokens.panel, TINT)))
+        ground.setProperty(QTextFormat.Property.FullWidthSelection, True)
+        tint.format = ground
+        tint.cursor = QTextCursor(view.document().findBlockByNumber(number))
+        found.append(tint)
+    return found
+
 
 PART_NAMES = {Part.KEYS: "Keys", Part.TAG: "Tag", Part.PROPERTIES: "Properties", Part.ORDER_KEY: "Order key"}
 SAME, FREE = "same", "free"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -16,7 +19,6 @@ from gui.views.dead_letters.columns import LetterRow
 from gui.views.dead_letters.edit_side import EditSide
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.proof_sides import CloseSide, VerifySide, open_rows, resent_rows
-from gui.views.dead_letters.receipt import receipt_csv
 from gui.views.dead_letters.resend import resend_dialog
 from gui.views.dead_letters.resend_side import ResendSide
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
@@ -28,6 +30,40 @@ from gui.words.text import count_text, tr
 from monitoring.dead_letters import CONSUMED, DeadLetter
 from monitoring.letter_notes import HANDLED, RESENT
 from monitoring.resending import ResendOrder, ResendOutcome
+
+HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to", "queue", "offset", "outcome", "reason")
+
+
+def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
+    """One line for each dead letter that was sent again, or was to be in the last resend; UTF-8, times in UTC.
+
+    Args:
+        rows: All dead letters of the group that are known.
+        outcome: Of the last resend.
+    """
+    refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(HEAD)
+    for one in rows:
+        message_id, note = one.letter.offset_message_id, one.note
+        head = (message_id, one.letter.group, one.letter.origin_topic, one.letter.keys)
+        if message_id in refused:
+            lines.writerow((*head, "", "", "", "", "not sent", refused[message_id]))
+        elif message_id in doubtful:
+            lines.writerow((*head, "", "", "", "", "no answer, may be there", doubtful[message_id]))
+        elif message_id in left:
+            lines.writerow((*head, "", "", "", "", "not tried", ""))
+        elif note.queue_offset >= 0:
+            at = _time_text(note.at_ms)
+            lines.writerow((*head, at, note.topic, note.queue_id, note.queue_offset, one.proof or note.mark, ""))
+    return text.getvalue().encode()
+
+
+def _time_text(at_ms: int) -> str:
+    """A time in UTC; empty where a note of before has none."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds") if at_ms >= 0 else ""
+
 
 INSPECT, EDIT, RESEND, VERIFY, CLOSE = STEPS = ("inspect", "edit", "resend", "verify", "close")
 STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verify", CLOSE: "Close cases"}

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
-from gui.views.dead_letters.columns import GroupRow, group_columns
+from gui.views.dead_letters.columns import DeadLetterGroup, group_columns
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import DeadLetterReader
@@ -47,7 +47,7 @@ class GroupsPanel(Panel):
         self._notes = notes
         self._origins = origins
         self._asked = ""
-        self.model: ColumnTableModel[GroupRow] = ColumnTableModel(
+        self.model: ColumnTableModel[DeadLetterGroup] = ColumnTableModel(
             group_columns(now_ms), lambda one: one.figures.group, parent=self
         )
         self.grid = DataGrid(self.model, theme)
@@ -116,9 +116,9 @@ class GroupsPanel(Panel):
         self.set_title(tr("Groups"), tr("with dead letters or retries"))
         self.model.all_texts_changed()
 
-    def _row(self, figures: GroupFigures) -> GroupRow:
+    def _row(self, figures: GroupFigures) -> DeadLetterGroup:
         reader, group = self._reader, figures.group
-        return GroupRow(
+        return DeadLetterGroup(
             figures=figures,
             recent=reader.recent.get(group, -1) if figures.dead else 0,
             oldest_ms=reader.oldest_ms.get(group, -1) if figures.dead else -1,

@@ -47,8 +47,6 @@ class DeadLettersView(PageView):
     """Groups on top, the dead letters of the chosen one below, one of them at the side."""
 
     page_id = "dead_letters"
-    title = "Dead letters"
-    icon = "x-circle"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from broker_core.worker.questions.abilities import Ability
-from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
+from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
 from gui.models.delay import TIMER, WaitingRow
 from gui.models.messages import parse_time
 from gui.theme.manager import ThemeManager
@@ -130,10 +130,6 @@ class DelayActions:
             facts += [(tr("Messages"), count_text(len(rows)))]
             facts += [(tr("Due from"), self._times.full(due[0])), (tr("Due until"), self._times.full(due[-1]))]
         return facts
-
-
-Acted = DelayedActed | TimersActed
-"""What the broker answers to an action."""
 
 
 def result_text(action: str, done: int, gone: int) -> str:

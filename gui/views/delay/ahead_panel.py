@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QWidget
 
-from gui.models.delay import Ahead, Sample, ahead_of
+from gui.models.delay import Ahead, DueSample, ahead_of
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import State
 from gui.views.page import PageContext
@@ -37,7 +37,7 @@ class AheadPanel(Panel):
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
         self._times: TimeZoneChoice = context.times
-        self._samples: list[Sample] = []
+        self._samples: list[DueSample] = []
         self._timers = TimersAhead()
         self._now_ms = 0
         self._unread = 0
@@ -50,7 +50,7 @@ class AheadPanel(Panel):
         context.times.changed.connect(self._draw)
         self.retranslate()
 
-    def show_ahead(self, samples: Iterable[Sample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
+    def show_ahead(self, samples: Iterable[DueSample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
         """Show what waits now.
 
         Args:

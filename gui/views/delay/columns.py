@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
-from gui.models.table import CellKind, Column, Lane
+from gui.models.table import CellKind, Column, WaitingLane
 from gui.theme.tokens import State
 from gui.words.text import (
     LATENCY_MAX_MS,
@@ -37,7 +37,7 @@ def countdown_text(milliseconds: float) -> str:
     return f"{hours}:{minutes:02d}:{tenths // 10:02d}" if hours < 100 else duration_text(milliseconds)
 
 
-def level_columns(lane: Callable[[LevelRow], Lane | None]) -> list[Column[LevelRow]]:
+def level_columns(lane: Callable[[LevelRow], WaitingLane | None]) -> list[Column[LevelRow]]:
     """Columns of the lanes. ``lane`` gives a level's picture, None while that is not known."""
     return [
         Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=56, dim=True),

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
-from gui.models.delay import DOTS_MAX, LevelRow, Sample, sample_of
+from gui.models.delay import DOTS_MAX, DueSample, LevelRow, sample_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 
@@ -20,7 +20,7 @@ KEPT_SHARE = 60
 
 
 class LaneReader(QObject):
-    """Keeps a `Sample` of each level with messages. At most one question is open; levels take turns.
+    """Keeps a `DueSample` of each level with messages. At most one question is open; levels take turns.
 
     A level with few messages is read whole. Of a longer one single messages are read at even distances in its queue:
     they wait in the order of their due times, so that the numbers between them are known without reading them.
@@ -42,7 +42,7 @@ class LaneReader(QObject):
         self._first = 0
         self._level = 0
         self._is_going_on = False
-        self.samples: dict[int, Sample] = {}
+        self.samples: dict[int, DueSample] = {}
         """By level; levels where nothing waits have none."""
 
     def update_levels(self, rows: list[LevelRow]) -> None:
@@ -104,7 +104,7 @@ class LaneReader(QObject):
         else:
             self._end(sample_of(self._points, is_whole=False))
 
-    def _end(self, sample: Sample) -> None:
+    def _end(self, sample: DueSample) -> None:
         self.samples[self._level] = sample
         self.changed.emit()
         self._go_on()

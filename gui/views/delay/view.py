@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import ForecastTimers, TimerForecast
-from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
-from gui.models.table import ColumnTableModel, Lane
+from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerTotals, lane_of, latest, level_rows, next_due, timer_figures
+from gui.models.table import ColumnTableModel, WaitingLane
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
@@ -37,14 +37,12 @@ class DelayView(PageView):
     """Shows every level as a lane; the list on the right is of the selected one."""
 
     page_id = "delay"
-    title = "Delay"
-    icon = "timer"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self._timers: TimerFigures | None = None
+        self._timers: TimerTotals | None = None
         self._timers_ahead: TimersAhead | None = TimersAhead()
         self._forecast_ms = -FORECAST_AGAIN_MS
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
@@ -147,7 +145,7 @@ class DelayView(PageView):
         self.reader.changed.connect(self._sampled)
         self.waiting.acted.connect(self.reader.forget)
 
-    def _lane(self, row: LevelRow) -> Lane | None:
+    def _lane(self, row: LevelRow) -> WaitingLane | None:
         if row.pending != 0 and row.level not in self.reader.samples:
             return None
         return lane_of(self.reader.samples.get(row.level), row.delay_ms, row.now_ms)
@@ -164,7 +162,7 @@ class DelayView(PageView):
 
     # ---- timers --------------------------------------------------------------------------------------------------------
 
-    def _read_forecast(self, timers: TimerFigures) -> None:
+    def _read_forecast(self, timers: TimerTotals) -> None:
         if timers.pending <= 0:
             self._timers_ahead = TimersAhead()
             self._forecast_query.cancel()

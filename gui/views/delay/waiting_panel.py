@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.delays import DelayedActed, ListDelayed, ListTimers, TimersActed
-from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
+from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerTotals, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
@@ -57,7 +57,7 @@ class WaitingPanel(Panel):
         self._now_ms = 0
         self._read_ms = 0
         self._row: LevelRow | None = None
-        self._timers: TimerFigures | None = None
+        self._timers: TimerTotals | None = None
         self._starts: list[tuple[int, int]] = [FIRST_PAGE]
         self._next: tuple[int, int] | None = None
         self._query: LatestQuery[Any] = LatestQuery(self)
@@ -92,7 +92,7 @@ class WaitingPanel(Panel):
         if level is not None and not self.is_timers:
             self._follow(level.now_ms, level.pending, is_other=changed)
 
-    def show_timers(self, figures: TimerFigures) -> None:
+    def show_timers(self, figures: TimerTotals) -> None:
         """Take the figures of the timers."""
         self._timers = figures
         if self.is_timers:

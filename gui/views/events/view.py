@@ -63,8 +63,6 @@ class EventsView(PageView):
     """Asks for the events of the time range while it is visible."""
 
     page_id = "events"
-    title = "Events"
-    icon = "list-bullets"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -10,8 +10,8 @@ from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader
 from gui.theme.fonts import mono_font
+from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.json_tree import JsonTree
-from gui.views.messages.rules_dialog import RulesDialog
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
@@ -116,10 +116,10 @@ class BodyPane(QWidget):
         if self._body is not None:
             self._show()
 
-    def open_rules(self) -> RulesDialog:
+    def open_rules(self) -> DecodingRulesDialog:
         """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
-        dialog = RulesDialog(self.book, self._context.theme, topic, self)
+        dialog = DecodingRulesDialog(self.book, self._context.theme, topic, self)
         dialog.open()
         return dialog
 

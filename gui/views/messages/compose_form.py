@@ -8,7 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
 
-from gui.models.messages import ALL_QUEUES, Draft, json_fault, writable_topics
+from gui.models.messages import ALL_QUEUES, MessageDraft, json_fault, writable_topics
 from gui.models.queue_window import write_queues
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
@@ -26,7 +26,7 @@ BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 72
 
 
 class ComposeForm(QWidget):
-    """Fields of a `Draft`. A body that is no text is shown as bytes and stays as it is.
+    """Fields of a `MessageDraft`. A body that is no text is shown as bytes and stays as it is.
 
     Where a stored message is shown without what is masked, its fields cannot be edited and the original is what is sent, until
     `show_original` is asked for.
@@ -60,7 +60,7 @@ class ComposeForm(QWidget):
         self._original = b""
         self._original_text = ""
         self._flag = 0
-        self._veiled: Draft | None = None
+        self._veiled: MessageDraft | None = None
         """What is sent in place of what the fields show."""
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
@@ -83,7 +83,7 @@ class ComposeForm(QWidget):
     # ---- what is entered -------------------------------------------------------------------------------------------
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> MessageDraft:
         """What would be sent now."""
         shown = self.shown_draft
         if self._veiled is None:
@@ -92,10 +92,10 @@ class ComposeForm(QWidget):
         return replace(self._veiled, topic=shown.topic, queue_id=shown.queue_id, properties=properties)
 
     @property
-    def shown_draft(self) -> Draft:
+    def shown_draft(self) -> MessageDraft:
         """What the fields show: without what is masked."""
         data = self.queue.currentData()
-        return Draft(
+        return MessageDraft(
             topic=self.topic_text.text().strip(),
             queue_id=int(data) if data is not None else ALL_QUEUES,
             # What a stored message has stays as it is until somebody writes something else.
@@ -121,7 +121,7 @@ class ComposeForm(QWidget):
         """Whether something that is sent is hidden here."""
         return self._veiled is not None
 
-    def fill(self, draft: Draft, shown: Draft | None = None) -> None:
+    def fill(self, draft: MessageDraft, shown: MessageDraft | None = None) -> None:
         """Enter a draft; ``shown`` is the same without what is masked."""
         self._veiled = draft if shown is not None and shown != draft else None
         self._fill(draft if shown is None else shown)
@@ -148,7 +148,7 @@ class ComposeForm(QWidget):
             field.setEnabled(has_fields and self._veiled is None)
         self.original_button.setVisible(self._veiled is not None)
 
-    def _fill(self, draft: Draft) -> None:
+    def _fill(self, draft: MessageDraft) -> None:
         state = self._state()
         topics = writable_topics(state) if state is not None else []
         self.topic.clear()

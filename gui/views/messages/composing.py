@@ -20,7 +20,7 @@ from gui.connections.cluster import group_of_source
 from gui.models.compose import DraftTemplate, in_its_queue
 from gui.models.messages import (
     ALL_QUEUES,
-    Draft,
+    MessageDraft,
     draft_fault,
     dropped_properties,
     masked_draft,
@@ -36,9 +36,8 @@ from gui.views.action_dialog import cannot_reason, read_only_reason
 from gui.views.messages.audience import Audience
 from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
+from gui.views.messages.draft_menus import PastDrafts, TemplatesMenu
 from gui.views.messages.message_import import MessageImport
-from gui.views.messages.past_drafts import PastDrafts
-from gui.views.messages.templates_menu import TemplatesMenu
 from gui.widgets.basic import IconButton, label
 from gui.widgets.fitted_dialog import FieldsRoom
 from gui.widgets.notice import Notice
@@ -127,7 +126,7 @@ class Composing(_Widget):
         self.templates_menu = TemplatesMenu(kept_in, self._entered, self, group=group_of_source(source))
         self._audience = Audience(source, self)
         self._keeps = settings is not None and resent is None
-        self._first = Draft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent)
+        self._first = MessageDraft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent)
         self._mask = mask
 
     def _begin(self) -> None:
@@ -203,7 +202,7 @@ class Composing(_Widget):
         reasons = (cannot_reason(self._source, ability) for is_asked, ability in asked if is_asked)
         return next(filter(None, reasons), "")
 
-    def _entered(self) -> Draft | None:
+    def _entered(self) -> MessageDraft | None:
         """What may be kept as a template."""
         return None if self.form.is_veiled else self.form.draft
 
@@ -227,7 +226,7 @@ class Composing(_Widget):
             return error_text(error)
         return ""
 
-    def _template(self, draft: Draft | None = None) -> DraftTemplate:
+    def _template(self, draft: MessageDraft | None = None) -> DraftTemplate:
         fills = self.options.fills.isChecked()
         return DraftTemplate(draft or self.form.draft, queues=self.form.queues, fills=fills)
 

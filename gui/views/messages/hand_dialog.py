@@ -8,7 +8,17 @@ from functools import partial
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
 
-from broker_core.api import JsonBodyError, OrbitError, Rejection, Wanted, first_topic_of_retry, rejection
+from broker_core.api import (
+    ConsumeOutcome,
+    ConsumeResult,
+    JsonBodyError,
+    OrbitError,
+    Rejection,
+    Wanted,
+    first_topic_of_retry,
+    read_consume_result,
+    rejection,
+)
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.operations.in_turn import InTurn
@@ -25,7 +35,7 @@ from gui.widgets.production_bar import ProductionField
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.text import count_text, milliseconds_text, tr
-from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
+from monitoring.admin.consume import consume_request
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
@@ -36,13 +46,13 @@ _LINE_END = "\n"
 Given = ConsumeResult | OrbitError
 """What became of a message."""
 OUTCOMES = {
-    Outcome.SUCCESS: "The consumer took the message.",
-    Outcome.COMMIT: "The consumer took the message.",
-    Outcome.LATER: "The consumer gave the message back, to be tried later.",
-    Outcome.ROLLBACK: "The consumer rolled the message back.",
-    Outcome.THREW: "The consumer's listener failed.",
-    Outcome.RETURNED_NULL: "The consumer's listener returned nothing.",
-    Outcome.UNKNOWN: "The consumer gave an answer that is not known here.",
+    ConsumeOutcome.SUCCESS: "The consumer took the message.",
+    ConsumeOutcome.COMMIT: "The consumer took the message.",
+    ConsumeOutcome.LATER: "The consumer gave the message back, to be tried later.",
+    ConsumeOutcome.ROLLBACK: "The consumer rolled the message back.",
+    ConsumeOutcome.THREW: "The consumer's listener failed.",
+    ConsumeOutcome.RETURNED_NULL: "The consumer's listener returned nothing.",
+    ConsumeOutcome.UNKNOWN: "The consumer gave an answer that is not known here.",
 }
 REJECTIONS = {
     Rejection.TOPIC: "The group does not subscribe to {topic}: by itself it would never get this message.",

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionVi
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Tokens, mix
 from gui.widgets.code_view import MARK_SHARE
+from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, count_text, tr
 
 if TYPE_CHECKING:

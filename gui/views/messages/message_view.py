@@ -60,8 +60,6 @@ class MessageView(PageView):
     """Tells the story of one message. Read anew on F5 and when it is opened again."""
 
     page_id = "message"
-    title = "Message"
-    icon = "envelope-simple"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -104,7 +102,7 @@ class MessageView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._name(self._detail) if self._detail is not None else tr(self.title)
+        return self._name(self._detail) if self._detail is not None else self.page_title
 
     def _name(self, detail: MessageDetail) -> str:
         return message_name(detail, self.body.book.mask_of(detail))
@@ -386,7 +384,7 @@ class MessageView(PageView):
         """Everything that is written in the language and the zone of the window."""
         detail, line = self._detail, self._line
         if detail is None:
-            self.header.set_title(tr(self.title))
+            self.header.set_title(self.page_title)
             self.header.set_chips(())
             self.header.set_facts("")
             return

@@ -44,8 +44,6 @@ class MessagesView(PageView):
     """Browses one topic (all its queues by the newest messages, or one queue from end to end), or searches all of them."""
 
     page_id = "messages"
-    title = "Messages"
-    icon = "envelope-simple"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -92,7 +90,7 @@ class MessagesView(PageView):
     def tab_title(self) -> str:
         if self.tabs.currentIndex() == SEARCH and self.search.run.text:
             return tr("Messages: {topic}", topic=" ".join(self.search.run.text.split()))
-        return tr("Messages: {topic}", topic=self.pages.topic) if self.pages.topic else tr(self.title)
+        return tr("Messages: {topic}", topic=self.pages.topic) if self.pages.topic else self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         topic, queue, offset = arguments.get("topic"), arguments.get("queue"), arguments.get("offset")

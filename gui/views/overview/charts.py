@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gui.operations.history import EventMarks, HistoryLines
+from gui.operations.history import ChartHistory, EventMarks
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
@@ -34,7 +34,7 @@ class ThroughputPanel(Panel):
         self._state: ClusterState | None = None
         lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Out", State.COMMITTED, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
-        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
@@ -81,7 +81,7 @@ class BacklogPanel(Panel):
         super().__init__(" ")
         self._context = context
         self._state: ClusterState | None = None
-        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         lines = [ChartSeries("lag", "Lag", State.WARNING, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
@@ -113,7 +113,7 @@ def backlog_change(history: History, state: ClusterState) -> float:
     return change_per_second(*history.series("totals.lag_messages").window(state.taken_ms - 60_000, state.taken_ms, 61))
 
 
-def _draw(chart: TimeChart, context: PageContext, source: HistoryLines, state: ClusterState, names: dict[str, str]) -> None:
+def _draw(chart: TimeChart, context: PageContext, source: ChartHistory, state: ClusterState, names: dict[str, str]) -> None:
     from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
     lines = source.lines(list(names.values()), from_ms, to_ms)
     chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000, source.fault)

@@ -1,11 +1,171 @@
-"""From a `ClusterState` to the message flow of the Overview: what is sent, where it waits, what becomes of it."""
+"""The message flow of the Overview from a `ClusterState`: what is sent, where it waits, what becomes of it. NaN: unknown."""
 
 from __future__ import annotations
 
-from gui.views.overview.flow_figures import MessageFlow, message_flow
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from broker_core.api import names as reserved
+from gui.models.topics import is_system_topic
+from gui.views.overview.figures import NAN, own_groups, total
 from gui.views.overview.flow_scene import FlowBand, FlowCard, FlowPicture, FlowRole
 from gui.words.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
-from monitoring.state import ClusterState
+from monitoring.alert_rules import total_of
+from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFlow:
+    """Rates in messages/s. ``sent_rate`` is the sum of ``normal_rate``, ``delayed_rate`` and ``half_rate``."""
+
+    sent_rate: float
+    producers: float
+    normal_rate: float
+    topics_written: float
+    delayed_rate: float
+    delayed_pending: float
+    late_p99_ms: float
+    due_rate: float
+    """Delivered to the topics that producers named; retries are not among them."""
+    half_rate: float
+    half_open: float
+    half_in_check: float
+    commit_rate: float
+    rollback_rate: float
+    ready_messages: float
+    oldest_ms: float
+    groups_online: float
+    groups: int
+    consumers: float
+    got_rate: float
+    retry_rate: float
+    retry_waiting: float
+    """Retries that are due and not consumed yet."""
+    dead_messages: float
+    dead_groups: int
+
+
+def message_flow(state: ClusterState) -> MessageFlow:
+    """Figures of the message flow."""
+    rates = _TopicRates(state)
+    groups = own_groups(state)
+    behind = state.group_behind_ms[groups]
+    retry_rate = rates.of(lambda name: name.startswith(reserved.RETRY_PREFIX))
+    delivered = _sum_known([*state.delays.delivered_rate.tolist(), state.timers.get("delivered_rate", NAN)])
+    due_rate = _at_least_0(delivered - _or_0(retry_rate))
+    half_rate = rates.of(lambda name: name == reserved.HALF_TOPIC)
+    commit_rate = total(state, "transaction_commit_rate")
+    # Who does not count commits (an attached cluster) cannot tell committed messages from those that were never half ones.
+    committed = commit_rate if half_rate > 0 else _or_0(commit_rate)
+    normal_rate = _at_least_0(rates.own - _or_0(due_rate) - committed)
+    # A message that failed waits in a delay level before it is tried again: nobody has sent it.
+    delayed_rate = _at_least_0(
+        rates.of(lambda name: name in (reserved.SCHEDULE_TOPIC, reserved.WHEEL_TIMER_TOPIC)) - _or_0(retry_rate)
+    )
+    dead = rates.rows(lambda name: name.startswith(reserved.DLQ_PREFIX))
+    kept = state.topic_kept_messages[dead]
+    return MessageFlow(
+        sent_rate=normal_rate + delayed_rate + half_rate,
+        producers=total(state, "producers"),
+        normal_rate=normal_rate,
+        topics_written=rates.own_written,
+        delayed_rate=delayed_rate,
+        delayed_pending=_pending(state),
+        late_p99_ms=max(_known([*state.delays.late_p99_ms.tolist(), state.timers.get("late_p99_ms", NAN)]), default=NAN),
+        due_rate=due_rate,
+        half_rate=half_rate,
+        half_open=total(state, "transactions_pending"),
+        half_in_check=total(state, "transactions_checking"),
+        commit_rate=commit_rate,
+        rollback_rate=total(state, "transaction_rollback_rate"),
+        ready_messages=total(state, "lag_messages"),
+        oldest_ms=max(_known(behind.tolist()), default=NAN),
+        groups_online=_groups_online(state, state.group_members[groups]),
+        groups=len(groups),
+        consumers=total_of(state, "consumers") if state.lists_all else NAN,
+        got_rate=total(state, "got_rate"),
+        retry_rate=retry_rate,
+        retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(reserved.RETRY_PREFIX)))),
+        dead_messages=float(kept.sum()) if (kept >= 0).all() and state.lists_all else NAN,
+        dead_groups=int(np.count_nonzero(kept > 0)),
+    )
+
+
+class _TopicRates:
+    """What is written to the queues of topics, messages/s."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._names = state.catalog.topics
+        count = len(self._names)
+        topic = np.asarray(state.catalog.queue_topic, np.int64)
+        rates = state.queue_put_rate
+        known = ~np.isnan(rates)
+        self._rates = np.bincount(topic[known], rates[known], minlength=count)[:count]
+        self._known = np.bincount(topic[known], minlength=count)[:count] > 0
+        # Of a broker that counts what is put, a queue without a rate is one that nobody has written to.
+        self._nothing = NAN if math.isnan(total(state, "put_rate")) else 0.0
+        self._lists_all = state.lists_all
+        own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
+        # From outside, queues are read in turn: it is one that was not read twice yet.
+        is_unread = state.is_from_outside and bool(own) and not self._known[own].any()
+        self.own = NAN if is_unread else self._sum(own)
+        self.own_written = NAN if is_unread or not state.lists_all else float(np.count_nonzero(self._rates[own] > 0))
+
+    def rows(self, accepts: Callable[[str], bool]) -> list[int]:
+        return [row for row, name in enumerate(self._names) if accepts(name)]
+
+    def of(self, accepts: Callable[[str], bool]) -> float:
+        """Rate of the topics of certain names: 0 where there are none, NaN where nothing is known of them, or of any."""
+        return self._sum(self.rows(accepts))
+
+    def _sum(self, rows: list[int]) -> float:
+        if not rows or not self._lists_all:
+            return 0.0 if self._lists_all else NAN
+        return float(self._rates[rows].sum()) if self._known[rows].any() else self._nothing
+
+
+def _pending(state: ClusterState) -> float:
+    levels, timers = state.delays.pending, state.timers.get("pending", NAN)
+    if (levels < 0).any() or timers < 0:
+        return NAN
+    return _sum_known([float(levels.sum()) if levels.size else NAN, timers])
+
+
+def _groups_online(state: ClusterState, members: Ints) -> float:
+    if not state.lists_all or (members == MEMBERS_UNREAD).any():
+        return NAN
+    return float(np.count_nonzero(members > 0))
+
+
+def _retry_lag(state: ClusterState, topics: set[int]) -> float:
+    queue_topic = np.asarray(state.catalog.queue_topic, np.int64)
+    queues = np.asarray(state.catalog.position_queue, np.int64)
+    if not queues.size or state.catalog.brokers_without_offsets:
+        return NAN
+    lag = state.position_lag_messages[np.isin(queue_topic[queues], list(topics))]
+    return _sum_known(lag.tolist())
+
+
+def _known(values: list[float]) -> list[float]:
+    return [value for value in values if not math.isnan(value) and value >= 0]
+
+
+def _sum_known(values: list[float]) -> float:
+    known = _known(values)
+    return sum(known) if known else NAN
+
+
+def _or_0(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _at_least_0(value: float) -> float:
+    """Rates are means over seconds, taken apart: a difference may fall below 0 by a little."""
+    return value if math.isnan(value) else max(0.0, value)
+
 
 PRODUCERS, NORMAL, DELAYED, HALF = "producers", "normal", "delayed", "half"
 READY, ROLLED_BACK, CONSUMERS = "ready", "rolled back", "consumers"

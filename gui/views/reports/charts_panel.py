@@ -10,7 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.event_loop.turns import next_turn
-from gui.models.reports import FigureUnit, ResultChart
+from gui.models.reports import ReportUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
@@ -190,7 +190,7 @@ class ChartsPanel(QScrollArea):
         unit = chart.unit
         made = TimeChart(
             self._theme, self._times, series, value_text=lambda value: figure_text(value, unit),
-            tick_text=lambda value: figure_text(value, unit), binary=unit is FigureUnit.BYTES,
+            tick_text=lambda value: figure_text(value, unit), binary=unit is ReportUnit.BYTES,
         )  # fmt: skip
         made.setFixedHeight(TIME_CHART_HEIGHT)
         self.time_charts.append((made, points))

@@ -10,8 +10,8 @@ from PySide6.QtGui import QFont, QFontMetrics
 
 from gui.models.reports import (
     COLUMNS_SHOWN_MAX,
-    FigureUnit,
     PastRun,
+    ReportUnit,
     ResultRow,
     ResultTable,
     RunState,
@@ -79,14 +79,14 @@ def _result_column(
     index: int, name: str, rows: Sequence[ResultRow], times: TimeZoneChoice, *, is_first: bool, translates: bool
 ) -> Column[ResultRow]:
     unit = column_unit(name)
-    words = unit is FigureUnit.TEXT
+    words = unit is ReportUnit.TEXT
 
     def text(row: ResultRow) -> str:
         shown = cell_text(row.cells[index], unit, times) if index < len(row.cells) else UNKNOWN
         return report_text(shown) if translates else shown
 
     def order(row: ResultRow) -> object:
-        return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])
+        return row.cells[index] if words or unit is ReportUnit.TIME else cell_number(row.cells[index])
 
     kind = CellKind.STRONG if is_first else CellKind.TEXT
     wide = _width(tr(title_of(name)), map(text, rows[:ROWS_MEASURED]), kind)
@@ -109,13 +109,13 @@ def _is_of_one_store(table: ResultTable) -> bool:
     return len({row.cells[place] for row in table.rows if place < len(row.cells)}) == 1
 
 
-def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:
+def cell_text(text: str, unit: ReportUnit, times: TimeZoneChoice) -> str:
     """A cell of a result table as it is shown; an empty cell is unknown."""
     if not text:
         return UNKNOWN
-    if unit is FigureUnit.TEXT:
+    if unit is ReportUnit.TEXT:
         return text
-    if unit is FigureUnit.TIME:
+    if unit is ReportUnit.TIME:
         try:
             return times.full(datetime.fromisoformat(text).timestamp() * 1_000)
         except ValueError:
@@ -123,21 +123,21 @@ def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:
     return figure_text(cell_number(text), unit)
 
 
-def figure_text(value: float, unit: FigureUnit) -> str:
+def figure_text(value: float, unit: ReportUnit) -> str:
     """A figure of a result with its unit; a change can be below zero, and so can a time between two clocks."""
     if math.isnan(value):
         return UNKNOWN
     if value < 0:
         return f"−{figure_text(-value, unit)}"
-    writers: dict[FigureUnit, Callable[[float], str]] = {
-        FigureUnit.COUNT: count_text,
-        FigureUnit.BYTES: bytes_text,
-        FigureUnit.SHARE: percent_text,
-        FigureUnit.RATE: rate_text,
-        FigureUnit.TIME: duration_text,
-        FigureUnit.DURATION: _duration,
-        FigureUnit.RATIO: lambda figure: f"{figure:,.3f}",
-        FigureUnit.TEXT: count_text,
+    writers: dict[ReportUnit, Callable[[float], str]] = {
+        ReportUnit.COUNT: count_text,
+        ReportUnit.BYTES: bytes_text,
+        ReportUnit.SHARE: percent_text,
+        ReportUnit.RATE: rate_text,
+        ReportUnit.TIME: duration_text,
+        ReportUnit.DURATION: _duration,
+        ReportUnit.RATIO: lambda figure: f"{figure:,.3f}",
+        ReportUnit.TEXT: count_text,
     }
     return writers[unit](value)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
-from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable, Run, RunState
+from gui.models.reports import PastRun, ResultChart, ResultHeadline, ResultRow, ResultTable, RunState, StartedRun
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
@@ -50,7 +50,7 @@ class ResultPanel(FoldingPanel):
         self._theme = theme
         self._times = times
         self._run: PastRun | None = None
-        self._first: Run | None = None
+        self._first: StartedRun | None = None
         self._before: PastRun | None = None
         self._table: ResultTable | None = None
         self._table_error: Words = ""
@@ -95,7 +95,7 @@ class ResultPanel(FoldingPanel):
         self._start_anew(run, None)
         self._fill_sections()
 
-    def show_first(self, run: Run) -> None:
+    def show_first(self, run: StartedRun) -> None:
         """Show the first table of a run that goes on, which has no result yet."""
         self._start_anew(None, run)
         if run.first is not None:
@@ -104,7 +104,7 @@ class ResultPanel(FoldingPanel):
             self._pages.setCurrentWidget(self._table_page)
             self.show_table(run.first)
 
-    def _start_anew(self, run: PastRun | None, first: Run | None) -> None:
+    def _start_anew(self, run: PastRun | None, first: StartedRun | None) -> None:
         self._run, self._first, self._before, self._table, self._charts = run, first, None, None, ()
         self.charts.show_charts((), -1)
         self.sections.set_sections([])
@@ -341,7 +341,7 @@ class ResultPanel(FoldingPanel):
             self.folder_wanted.emit(self._run)
 
 
-def change_text(now: Headline, before: Headline | None) -> str:
+def change_text(now: ResultHeadline, before: ResultHeadline | None) -> str:
     """How a figure compares with the one before: ``before 1,200, −16.7 %``."""
     if before is None or math.isnan(before.value):
         return tr("before: {value}", value=UNKNOWN)
@@ -354,7 +354,7 @@ def change_text(now: Headline, before: Headline | None) -> str:
 
 
 class _Figure(QWidget):
-    def __init__(self, headline: Headline, note: str) -> None:
+    def __init__(self, headline: ResultHeadline, note: str) -> None:
         super().__init__()
         lines = QVBoxLayout(self)
         lines.setContentsMargins(14, 10, 14, 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from gui.models.reports import ReportOrder, Run, RunState, Stage, StageState
+from gui.models.reports import ReportOrder, RunStage, RunState, StageState, StartedRun
 from gui.operations.reports import rows_text
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -65,7 +65,7 @@ class RunPanel(Panel):
         self.content.addWidget(self.waiting_title)
         self.content.addLayout(self._queue)
 
-    def show_run(self, run: Run, now_ms: float) -> None:
+    def show_run(self, run: StartedRun, now_ms: float) -> None:
         """Show how far a run is. ``now_ms`` is on the clock of the run."""
         running = run.state is RunState.RUNNING
         self.set_title(tr("Running") if running else tr("Last run"), tr(run.order.spec.title))
@@ -113,7 +113,7 @@ class RunPanel(Panel):
         orders, self._waiting = self._waiting, ()
         self.show_waiting(orders)
 
-    def _show_stages(self, run: Run, now_ms: float) -> None:
+    def _show_stages(self, run: StartedRun, now_ms: float) -> None:
         while len(self._lines) < len(run.stages):
             line = _StageLine(self._theme)
             self._lines.append(line)
@@ -123,7 +123,7 @@ class RunPanel(Panel):
             if i < len(run.stages):
                 line.show_stage(run.stages[i], run.stage_ms(run.stages[i], now_ms))
 
-    def _show_fault(self, run: Run) -> None:
+    def _show_fault(self, run: StartedRun) -> None:
         if run.state is RunState.FAILED:
             self.fault.set(tr("The report was not made."), child_text(run.error), State.CRITICAL)
             set_role(self.fault, "notice")
@@ -134,7 +134,7 @@ class RunPanel(Panel):
             self.fault.set("")
 
     @staticmethod
-    def _total_text(run: Run, now_ms: float) -> str:
+    def _total_text(run: StartedRun, now_ms: float) -> str:
         if run.rows <= 0:
             return ""
         reading = run.running_stage
@@ -164,7 +164,7 @@ class _StageLine(QWidget):
         line.addWidget(self._took)
         self.setFixedHeight(24)
 
-    def show_stage(self, stage: Stage, took_ms: float) -> None:
+    def show_stage(self, stage: RunStage, took_ms: float) -> None:
         glyph, colour, filled = _GLYPHS[stage.state]
         self._glyph.set_glyph(glyph, colour, filled=filled)
         self._name.setText(tr(stage.title))

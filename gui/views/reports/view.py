@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
+from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import open_in_desktop, read_charts, read_table
 from gui.theme.tokens import Size, State
@@ -41,8 +41,6 @@ class ReportsView(PageView):
     """Catalogue or result on the left; form, run and history on the right."""
 
     page_id = "reports"
-    title = "Reports"
-    icon = "chart-bar"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -262,7 +260,7 @@ class ReportsView(PageView):
             if run.first is not None and run.order is not self._first_of:
                 self._show_first(run)
 
-    def _show_first(self, run: Run) -> None:
+    def _show_first(self, run: StartedRun) -> None:
         """The first table of a run has come; once a run."""
         self._first_of = run.order
         if run.state is RunState.RUNNING:
@@ -294,7 +292,7 @@ class ReportsView(PageView):
         else:
             self.run(order)
 
-    def _run_ended(self, run: Run) -> None:
+    def _run_ended(self, run: StartedRun) -> None:
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
             self.history.refresh(Path(run.order.out_directory))
             self.show_part(RESULT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gui.words.text import shown_language
-from spark_reports.chinese import label_in_chinese, word_in_chinese
+from spark_reports.chinese_words import label_in_chinese, word_in_chinese
 from spark_reports.vocabulary import word_in_english
 
 

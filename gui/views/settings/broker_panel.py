@@ -17,7 +17,7 @@ from gui.processes.saved_options import (
     read_saved,
     write_saved,
 )
-from gui.processes.worker_options import WorkerOptions
+from gui.processes.worker_options import WorkerArguments
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
@@ -28,7 +28,7 @@ from gui.words.text import tr
 HISTORY_MIB = 1_024
 """What the history takes at most where nothing else is said."""
 FIELD_WIDTH, FIELD_WIDTH_MIN = 420, 220
-_PORTS = WorkerOptions(Path())
+_PORTS = WorkerArguments(Path())
 
 
 class BrokerPanel(Panel):

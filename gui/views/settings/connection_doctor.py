@@ -17,7 +17,7 @@ from PySide6.QtNetwork import QTcpSocket
 from broker_core.api import OrbitError, RequestCode
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.searches import EndSearch
-from gui.models.hops import Hop
+from gui.models.hops import ConnectionHop
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.queries import LatestQuery
 from monitoring.admin.runtime import runtime_request
@@ -27,7 +27,7 @@ REACH_MS = 3_000
 WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
 
 
-class Reach(Protocol):
+class ReachHost(Protocol):
     """Connects to ``host:port``; one of the two is called later, `failed` with the reason."""
 
     def __call__(self, address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject, /) -> None: ...
@@ -72,7 +72,7 @@ class ConnectionDoctor(QObject):
     ended = Signal()
 
     def __init__(
-        self, source: ClusterSource, parent: QObject, *, reach: Reach | None = None, probe: ConnectionProbe | None = None
+        self, source: ClusterSource, parent: QObject, *, reach: ReachHost | None = None, probe: ConnectionProbe | None = None
     ) -> None:
         super().__init__(parent)
         self._probe = probe or ConnectionProbe(self)
@@ -83,7 +83,7 @@ class ConnectionDoctor(QObject):
         self._run = 0
         self._query: LatestQuery[Any] = LatestQuery(self)
         self._began_s = 0.0
-        self.hops: list[Hop] = []
+        self.hops: list[ConnectionHop] = []
 
     def run(self) -> None:
         """Try all hops anew; what still runs is given up."""
@@ -98,9 +98,9 @@ class ConnectionDoctor(QObject):
         if self._source.connect_details:
             self._probe.start(self._source.name, self._source.connect_details)
             return
-        self.hops = [Hop(WORKER, "this machine")]
+        self.hops = [ConnectionHop(WORKER, "this machine")]
         if ready is None or ready.runs_broker:
-            self.hops += [Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
+            self.hops += [ConnectionHop(NAME_SERVER, addresses[0]), ConnectionHop(BROKER, addresses[1])]
         if self._source.status is not SourceStatus.READY:
             reason = self._source.reason
             self._tried(0, -1.0, reason.message if reason is not None else "the broker is not running")
@@ -111,7 +111,7 @@ class ConnectionDoctor(QObject):
         probe = self._probe
         self.hops = probe.hops
         if probe.fault and not probe.hops:
-            self.hops = [Hop(WORKER, "this machine", fault=probe.fault, is_tried=True)]
+            self.hops = [ConnectionHop(WORKER, "this machine", fault=probe.fault, is_tried=True)]
         self.changed.emit()
 
     def _asks(self, number: int) -> Pending[Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.clusters import Clusters
 from gui.models.table import CellKind, Column
+from gui.operations.clusters import Clusters
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, tr
-from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, Reach, SourceStatus
+from monitoring.reach import ClusterReach
+from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
 
 SHOWN = "shown"
 """Key of the row of the cluster that is shown."""
@@ -20,9 +21,9 @@ STATES = {
 }
 """English word and colour of one that is not there."""
 REACHES = {
-    Reach.ALL: ("Running", State.HEALTHY),
-    Reach.PART: ("In part", State.WARNING),
-    Reach.NOTHING: ("No answer", State.CRITICAL),
+    ClusterReach.ALL: ("Running", State.HEALTHY),
+    ClusterReach.PART: ("In part", State.WARNING),
+    ClusterReach.NOTHING: ("No answer", State.CRITICAL),
 }
 """The same of one that is there."""
 
@@ -86,7 +87,7 @@ def _state_of(source: ClusterSource) -> tuple[str, State]:
         return STATES[source.status]
     if source.ready is not None and not source.ready.runs_broker:
         return "Opened", State.IDLE
-    return REACHES[source.state.reach if source.state is not None else Reach.ALL]
+    return REACHES[source.state.reach if source.state is not None else ClusterReach.ALL]
 
 
 def _address(source: ClusterSource, shown: Cluster | None) -> str:

@@ -9,12 +9,12 @@ from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
 from gui.connections.cluster import Cluster
-from gui.main_window.menus import ask_for_cluster, ask_to_change, ask_to_forget
-from gui.models.hops import Hop, hop_columns
+from gui.models.hops import ConnectionHop, hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.theme.tokens import Size
 from gui.views.action_dialog import ActionDialog
+from gui.views.connections.asking import ask_for_cluster, ask_to_change, ask_to_forget
 from gui.views.page import PageContext
 from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.views.settings.connection_rows import (
@@ -63,7 +63,9 @@ class ConnectionsPanel(QWidget):
         self.delete_button = IconButton(theme, "trash", role="small", on_click=self._delete)
         self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
         self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
-        self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
+        self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
+            hop_columns(), lambda hop: (hop.name, hop.address), parent=self
+        )
         self.hop_grid = DataGrid(self.hops, theme)
         self.doctor_title = label(role="panel-title")
         self.fault = Notice(theme)

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit, QPushButton
 
-from gui.main_window.key_choices import KeyChoices, shown
 from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.operations.key_choices import KeyChoices, shown
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row

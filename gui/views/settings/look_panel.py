@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QTime
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QTimeEdit, QWidget
 
-from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
-from gui.main_window.notices import SYSTEM_KEY
-from gui.main_window.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
-from gui.main_window.services import is_on, whole_number
-from gui.main_window.tray import STAY_KEY
+from gui.settings.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
+from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.views.page import PageContext
@@ -128,7 +125,7 @@ class NotificationsPanel(_Section):
         self._settings = context.settings
         self._actions = context.actions
         self.desktop = QCheckBox()
-        self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_KEY, on))
+        self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_NOTICES_KEY, on))
         self.tray = QCheckBox()
         self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))
         self.quiet = QCheckBox()
@@ -162,7 +159,7 @@ class NotificationsPanel(_Section):
 
     def refresh(self) -> None:
         """Show what is in use."""
-        self.desktop.setChecked(is_on(self._settings, SYSTEM_KEY, default=True))
+        self.desktop.setChecked(is_on(self._settings, SYSTEM_NOTICES_KEY, default=True))
         hours = read_quiet_hours(self._settings)
         for field, value in ((self.quiet_from, hours.begin), (self.quiet_to, hours.end)):
             field.blockSignals(True)

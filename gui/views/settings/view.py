@@ -42,8 +42,6 @@ class SettingsView(PageView):
     """Sections are made when they are first shown."""
 
     page_id = "settings"
-    title = "Settings"
-    icon = "gear-six"
     dims_when_lost = False
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from gui.models.store import LogFileShape
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import Size, Tokens, mix
+from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, count_text, percent_text, tr
 
 TOP, BAR, GAP = 22, 32, 6

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import OrbitError, RequestCode
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ReadStore, StorePicture
 from gui.models.store import log_shapes
-from gui.operations.history import HistoryLines
+from gui.operations.history import ChartHistory
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
 from gui.plots.log_bars import LogBar, LogBars
@@ -51,8 +51,6 @@ class StoreView(PageView):
     """Shows the store of a broker that Orbit runs itself."""
 
     page_id = "store"
-    title = "Store"
-    icon = "database"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -88,8 +86,8 @@ class StoreView(PageView):
         self.chart = TimeChart(theme, times, lines, value_text=milliseconds_text, tick_text=_tick_text)
         brush_time_range(self.chart, context)
         self._rule = RuleLine(self.chart, context)
-        self._lines = HistoryLines(context.source, context.history, self)
-        self._growth_lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
+        self._growth_lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self.disk = DiskPanel(theme, times)
         self._files = LaterPart(self._make_files, turns=4)

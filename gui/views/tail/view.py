@@ -22,9 +22,9 @@ from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.tail.columns import tail_columns
 from gui.views.tail.filter_bar import TailBar
-from gui.views.tail.rules_dialog import RulesDialog
 from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
+from gui.views.tail.tail_rules_dialog import TailRulesDialog
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -46,8 +46,6 @@ class TailView(PageView):
     """Follows topics. A pause holds the rows still and goes on collecting; so does a page that is not shown."""
 
     page_id = "tail"
-    title = "Live tail"
-    icon = "broadcast"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -80,7 +78,7 @@ class TailView(PageView):
     def tab_title(self) -> str:
         topics = self.bar.topics
         if not topics:
-            return tr(self.title)
+            return self.page_title
         if len(topics) == 1:
             return tr("Live tail: {topic}", topic=topics[0])
         return tr("Live tail, {count} topics", count=len(topics))
@@ -167,9 +165,9 @@ class TailView(PageView):
         both = f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
         self.context.navigate("messages", **{"plan" if plan_only else "filter": both})
 
-    def ask_rules(self) -> RulesDialog:
+    def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""
-        dialog = RulesDialog(self.context.theme, self.rules, self)
+        dialog = TailRulesDialog(self.context.theme, self.rules, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(lambda rules: self._use_rules(dialog, rules))
         dialog.open()
@@ -178,7 +176,7 @@ class TailView(PageView):
     def _rules_clicked(self) -> None:
         self.ask_rules()
 
-    def _use_rules(self, dialog: RulesDialog, rules: list[ColourRule]) -> None:
+    def _use_rules(self, dialog: TailRulesDialog, rules: list[ColourRule]) -> None:
         def used() -> None:
             self.rules = rules
             save_rules(self.context.settings, rules)

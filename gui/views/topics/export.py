@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from broker_core.api import TopicSettings
 from gui.operations.files import write_file
 from gui.theme.tokens import State
 from gui.views.page import PageContext
@@ -15,7 +16,6 @@ from gui.widgets.basic import IconButton
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import topics_csv, topics_json
-from monitoring.admin.topics import TopicSettings
 
 
 class TopicsExport(QObject):

@@ -12,7 +12,7 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
-from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, UsageError
+from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicSettings, UsageError, read_all_topic_settings
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
@@ -33,7 +33,7 @@ from gui.widgets.progress_line import ProgressLine
 from gui.words.error_words import error_line, error_text
 from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import FILE_BYTES_MAX, TopicEntry, read_topic_file
-from monitoring.admin.topics import TopicSettings, ask_all_settings, change_settings, read_all_settings
+from monitoring.admin.topics import ask_all_settings, change_settings
 
 WIDTH, HEIGHT = 860, 560
 
@@ -190,7 +190,7 @@ class ImportTopicsDialog(FittedDialog):
 
     def _take_settings(self, answer: BrokerAnswer) -> None:
         try:
-            self._existing = read_all_settings(answer.body)
+            self._existing = read_all_topic_settings(answer.body)
         except JsonBodyError as error:
             self._settings_failed(error)
         else:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
-from gui.operations.history import EventMarks, HistoryLines
+from gui.operations.history import ChartHistory, EventMarks
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
@@ -89,7 +89,7 @@ class QueuesPanel(QWidget):
         self.switch = SegmentedControl([(TRAFFIC, " "), (TAGS, " ")])
         self._charts = QStackedWidget()
         self._rule = RuleLine(self.chart, context)
-        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._table, self._heat_panel, self._chart_panel = self._panels()
         self._build()

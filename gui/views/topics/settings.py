@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from broker_core.api import TopicSettings, read_topic_settings
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
 from gui.words.text import tr
-from monitoring.admin.topics import (
-    MESSAGE_TYPE,
-    QUEUES_MAX,
-    TopicSettings,
-    ask_settings,
-    change_settings,
-    read_settings,
-)
+from monitoring.admin.topics import MESSAGE_TYPE, QUEUES_MAX, ask_settings, change_settings
 
 TYPES: tuple[tuple[Value, str], ...] = (
     ("", "not declared"),
@@ -125,7 +119,7 @@ TOPIC_SETTINGS: SettingsSubject[TopicSettings] = SettingsSubject(
     title="Change the settings of topic {name}",
     fields=FIELDS,
     ask=ask_settings,
-    read=read_settings,
+    read=read_topic_settings,
     values=settings_values,
     changed=_changed,
     request=change_settings,

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.models.tag_parts import NO_TAG, OTHERS, TagLayer, mean_rates, part_length_ms, part_starts, tag_layers
 from gui.models.topics import queue_rows
-from gui.operations.history import HistoryLines
+from gui.operations.history import ChartHistory
 from gui.operations.tag_looks import MESSAGES_A_LOOK, QUEUES_A_PART, TagLooks
 from gui.plots.layer_legend import LayerLegend
 from gui.plots.stacked_bars import BarLayer, StackedBars
@@ -42,7 +42,7 @@ class TagChart(QWidget):
         self._starts: list[int] = []
         self._step_ms = 0
         self.looks = TagLooks(context.source, self)
-        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines = ChartHistory(context.source, context.history, self)
         self.bars = StackedBars(context.theme, value_text=rate_text)
         self.bars.is_choosable = True
         self.setProperty(TERM, "Messages in by tag")

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import JsonBodyError, OrbitError
+from broker_core.api import JsonBodyError, OrbitError, TopicSettings, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.models.consumers import GroupRow, group_rows
@@ -39,7 +39,7 @@ from gui.widgets.notice import Placeholder
 from gui.widgets.panel import in_panel
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, duration_text, rate_text, tr
-from monitoring.admin.topics import TopicSettings, ask_route, read_route
+from monitoring.admin.topics import ask_route
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -55,8 +55,6 @@ class TopicView(PageView):
 
     page_id = "topic"
     side_bar_id = "topics"
-    title = "Topic"
-    icon = "stack"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -95,7 +93,7 @@ class TopicView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._topic or tr(self.title)
+        return self._topic or self.page_title
 
     def open(self, arguments: PageArguments) -> None:
         topic, tab = arguments.get("topic"), arguments.get("tab")
@@ -269,7 +267,7 @@ class TopicView(PageView):
 
     def _show_header(self) -> None:
         topic = self._row
-        self.header.set_title(self._topic or tr(self.title))
+        self.header.set_title(self._topic or self.page_title)
         if topic is None or self._state is None:
             self.header.set_chips([])
             self.header.set_facts("")
@@ -327,7 +325,7 @@ class TopicView(PageView):
 
     def _take_route(self, answer: BrokerAnswer) -> None:
         try:
-            rows = route_rows(read_route(answer.body))
+            rows = route_rows(read_route(self._topic, answer.body))
         except JsonBodyError as error:
             self._route_failed(error)
             return

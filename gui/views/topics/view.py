@@ -10,6 +10,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from broker_core.api import TopicSettings
 from gui.models.favourites import FAVOURITES
 from gui.models.table import ColumnTableModel
 from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
@@ -35,7 +36,6 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
-from monitoring.admin.topics import TopicSettings
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT_MIN, DETAIL_HEIGHT_MAX = 170, 258
@@ -56,8 +56,6 @@ class TopicsView(PageView):
     """Lists topics; the strip below shows the selected one."""
 
     page_id = "topics"
-    title = "Topics"
-    icon = "stack"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

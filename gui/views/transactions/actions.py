@@ -24,7 +24,7 @@ _ABILITIES = {
 """What a cluster must be able to do for an action; a given-up message is taken up again by all brokers."""
 
 
-class TransactionActions:
+class TransactionDialogs:
     """Makes the dialogs. What must be typed is the key of the transaction, or what stands for it."""
 
     def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice) -> None:

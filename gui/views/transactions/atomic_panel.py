@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
 from gui.models.table import ColumnTableModel
-from gui.models.transactions import AtomicRow, HeldQueue, atomic_rows
+from gui.models.transactions import AtomicRow, WaitingQueue, atomic_rows
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
-from gui.views.transactions.actions import ABORT, TransactionActions
+from gui.views.transactions.actions import ABORT, TransactionDialogs
 from gui.views.transactions.columns import atomic_columns, held_columns
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
@@ -30,7 +30,7 @@ READ_AGAIN_MS = 2_000
 class AtomicPanel(QSplitter):
     """Transactional ids on the left, the queues of the selected one on the right."""
 
-    def __init__(self, context: PageContext, actions: TransactionActions, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, actions: TransactionDialogs, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme = context.theme
         self._context = context
@@ -44,7 +44,7 @@ class AtomicPanel(QSplitter):
         )
         self.grid = DataGrid(self.rows, theme)
         self._list_read = ListRead(context.times)
-        self.held: ColumnTableModel[HeldQueue] = ColumnTableModel(
+        self.held: ColumnTableModel[WaitingQueue] = ColumnTableModel(
             held_columns(), lambda one: (one.topic, one.queue_id), parent=self
         )
         self.held_grid = DataGrid(self.held, theme)
@@ -152,5 +152,5 @@ class AtomicPanel(QSplitter):
                        held=held)  # fmt: skip
         self._left.set_title(tr("Atomic transactions"), words)
 
-    def _open_queue(self, queue: HeldQueue) -> None:
+    def _open_queue(self, queue: WaitingQueue) -> None:
         self._context.navigate("messages", topic=queue.topic, queue=queue.queue_id, offset=queue.first_offset)

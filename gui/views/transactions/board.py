@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
-from gui.theme.repaint import repaint_with
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.widgets.card_area import CardArea
+from gui.widgets.repaint import repaint_with
 
 HEIGHT = 78
 CARD_SHARE, WIDE_CARD_SHARE = 0.172, 0.222

@@ -14,8 +14,8 @@ from gui.models.transactions import (
     ROLLED_BACK,
     WAITING,
     AtomicRow,
-    HeldQueue,
     TransactionRow,
+    WaitingQueue,
 )
 from gui.theme.tokens import State
 from gui.views.delay.columns import countdown_text
@@ -115,7 +115,7 @@ def atomic_columns(now_ms: Callable[[], int]) -> list[Column[AtomicRow]]:
     ]  # fmt: skip
 
 
-def held_columns() -> list[Column[HeldQueue]]:
+def held_columns() -> list[Column[WaitingQueue]]:
     """Columns of the queues that an open atomic transaction holds back."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
-from gui.models.transactions import LOST, WAITING, Life, TransactionRow
+from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionRow
 from gui.plots.time_line import TimeLine, TimeLineEntry
 from gui.theme.tokens import State
 from gui.views.list_read import say_not_read
@@ -51,7 +51,7 @@ class TransactionDetail(Panel):
         theme = context.theme
         self._context = context
         self._row: TransactionRow | None = None
-        self._life: Life | None = None
+        self._life: TransactionLife | None = None
         self._now_ms = 0
         self.chip = Chip(theme)
         self.notice = Notice(theme)
@@ -79,7 +79,7 @@ class TransactionDetail(Panel):
         self._row, self._now_ms = shown, now_ms
         self._write()
 
-    def show_life(self, life: Life | None) -> None:
+    def show_life(self, life: TransactionLife | None) -> None:
         """Show what the store tells of the shown transaction."""
         self._life = life
         gone = partial(tr, "The store no longer has the records of this transaction.")
@@ -179,7 +179,7 @@ class TransactionDetail(Panel):
     def _write_line(self) -> None:
         self.line.set_entries(() if self._life is None or self._row is None else self._entries(self._life, self._row))
 
-    def _entries(self, life: Life, shown: TransactionRow) -> tuple[TimeLineEntry, ...]:
+    def _entries(self, life: TransactionLife, shown: TransactionRow) -> tuple[TimeLineEntry, ...]:
         times = self._context.times
         made, before_ms = [], -1
         for step in life.steps:

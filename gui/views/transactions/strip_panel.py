@@ -1,25 +1,194 @@
-"""`StripPanel`: the half queue and the op queue beside each other, moved along the queues, read anew when counts change."""
+"""`StripPanel`: the half queue and the op queue beside each other, moved along the queues, read again when counts change."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
-from gui.models.transactions import CHECKING, COMMITTED, PREPARED, ROLLED_BACK, board_figures, half_op_picture, lives
+from gui.models.transactions import (
+    CHECKING,
+    COMMITTED,
+    PREPARED,
+    ROLLED_BACK,
+    HalfOpPicture,
+    QueueRecord,
+    board_figures,
+    half_op_picture,
+    lives,
+)
 from gui.operations.queries import LatestQuery
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, Tokens, mix
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
-from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
-from gui.widgets.basic import ElidedLabel, IconButton
+from gui.widgets.basic import ElidedLabel, IconButton, language_changed
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.words.text import count_text, rate_text, tr
+from gui.widgets.repaint import repaint_with
+from gui.words.text import UNKNOWN, count_text, rate_text, tr
+
+CELLS_MAX = 44
+NAMES_WIDTH = 118
+CELL_HEIGHT = 22
+CELL_GAP = 3
+HALF_TOP, OP_TOP = 20, 78
+HEIGHT = 118
+LABEL_EVERY = 6
+
+
+class HalfOpStrip(QWidget):
+    """Draws a `HalfOpPicture`; newest records at the right.
+
+    Signals:
+        chosen: A cell was clicked; carries the origin of its transaction.
+    """
+
+    chosen = Signal(int)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._picture = HalfOpPicture()
+        self._is_read = False
+        self._selected = -1
+        self.setFixedHeight(HEIGHT)
+        repaint_with(self, theme)
+
+    @property
+    def picture(self) -> HalfOpPicture:
+        return self._picture
+
+    def set_picture(self, picture: HalfOpPicture) -> None:
+        """Show other records."""
+        self._picture, self._is_read = picture, True
+        self._describe()
+        self.update()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if language_changed(event) and self._is_read:
+            self._describe()
+
+    def _describe(self) -> None:
+        picture = self._picture
+        open_cells = sum(cell.state in ("prepared", "checking") for cell in picture.halves)
+        self.setAccessibleDescription(
+            tr("{halves} half records, {open} of them open; {ops} op records", halves=len(picture.halves), open=open_cells,
+               ops=len(picture.ops))
+        )  # fmt: skip
+
+    def select(self, origin: int) -> None:
+        """Mark the records of a transaction."""
+        if origin != self._selected:
+            self._selected = origin
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(900, HEIGHT)
+
+    def cell_rect(self, cell: QueueRecord) -> QRectF:
+        """Where a record of the picture is."""
+        halves, ops = self._picture.halves, self._picture.ops
+        if cell in halves:
+            return self._rect(halves.index(cell), HALF_TOP)
+        return self._rect(ops.index(cell), OP_TOP)
+
+    def _step(self) -> float:
+        return (self.width() - NAMES_WIDTH) / CELLS_MAX
+
+    def _rect(self, number: int, top: int) -> QRectF:
+        return QRectF(NAMES_WIDTH + number * self._step(), top, self._step() - CELL_GAP, CELL_HEIGHT)
+
+    def _cell_at(self, at: QPointF) -> QueueRecord | None:
+        return next((cell for cell in (*self._picture.halves, *self._picture.ops) if self.cell_rect(cell).contains(at)), None)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        cell = self._cell_at(event.position())
+        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.chosen.emit(cell.origin)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            cell = self._cell_at(QPointF(event.pos()))
+            if cell is not None:
+                word = state_word(cell.state)[0] if cell.state else tr("replaced by a later copy")
+                QToolTip.showText(event.globalPos(), f"{count_text(cell.offset)}\n{word}", self)
+                return True
+        return super().event(event)
+
+    # ---- paint ---------------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for half, op in self._picture.links():
+            self._paint_link(painter, self.cell_rect(half), self.cell_rect(op), _colour(op, tokens))
+        self._paint_queue(painter, tr("Half queue"), self._picture.halves, HALF_TOP, self._picture.half_progress)
+        self._paint_queue(painter, tr("Op queue"), self._picture.ops, OP_TOP, self._picture.op_progress)
+        painter.end()
+
+    def _paint_queue(self, painter: QPainter, name: str, cells: tuple[QueueRecord, ...], top: int, progress: int) -> None:
+        tokens = self._theme.tokens
+        painter.setFont(text_font(Size.SECONDARY, QFont.Weight.DemiBold))
+        painter.setPen(QColor(tokens.text_1))
+        painter.drawText(QRectF(0, top - 4, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, name)
+        painter.setFont(text_font(Size.CAPTION))
+        painter.setPen(QColor(tokens.text_3))
+        end = "max {offset}" if self._picture.is_end else "to {offset}"
+        words = tr(end, offset=count_text(cells[-1].offset + 1)) if cells else tr("empty") if self._is_read else UNKNOWN
+        painter.drawText(QRectF(0, top + 11, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, words)
+        for number, cell in enumerate(cells):
+            self._paint_cell(painter, cell, self._rect(number, top), is_done=0 <= cell.offset < progress)
+            if number % LABEL_EVERY == 0 and top == HALF_TOP:
+                painter.setPen(QColor(tokens.text_3))
+                place = self._rect(number, top)
+                if place.left() + painter.fontMetrics().horizontalAdvance(count_text(cell.offset)) <= self.width():
+                    painter.drawText(QPointF(place.left(), top - 6), count_text(cell.offset))
+        mark = next((number for number, cell in enumerate(cells) if cell.offset >= progress), len(cells))
+        if cells and progress >= 0:
+            left = self._rect(mark, top).left() - CELL_GAP
+            painter.fillRect(QRectF(left, top - 3, 2, CELL_HEIGHT + 6), QColor(tokens.text_1))
+            painter.setPen(QColor(tokens.text_3))
+            words = tr("read to {offset}", offset=count_text(progress))
+            width = painter.fontMetrics().horizontalAdvance(words)
+            # Where there is no room before the mark it stands under the name of the queue.
+            has_room = left - width - 4 > NAMES_WIDTH
+            at = QPointF(left - width - 4, top + CELL_HEIGHT + 13) if has_room else QPointF(0, top + 38)
+            painter.drawText(at, words)
+
+    def _paint_cell(self, painter: QPainter, cell: QueueRecord, rect: QRectF, *, is_done: bool) -> None:
+        tokens = self._theme.tokens
+        colour = _colour(cell, tokens)
+        painter.setPen(QPen(QColor(tokens.accent), 2) if cell.origin == self._selected else Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(mix(colour, tokens.panel, 30) if is_done else colour))
+        painter.drawRoundedRect(rect, 3, 3)
+
+    def _paint_link(self, painter: QPainter, half: QRectF, op: QRectF, colour: str) -> None:
+        start, end = QPointF(half.center().x(), half.bottom() + 1), QPointF(op.center().x(), op.top() - 1)
+        bend = (end.y() - start.y()) / 2
+        path = QPainterPath(start)
+        path.cubicTo(start + QPointF(0, bend), end - QPointF(0, bend), end)
+        painter.setPen(QPen(QColor(mix(colour, self._theme.tokens.panel, 75)), 1.2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(path)
+
+
+def _colour(cell: QueueRecord, tokens: Tokens) -> str:
+    if not cell.state:
+        return mix(tokens.text_3, tokens.panel, 22)
+    colour = tokens.state(state_word(cell.state)[1])
+    return mix(colour, tokens.panel, 62 if cell.state == COMMITTED else 80)
+
 
 AGAIN_MS = 5_000
 LIVES = 200

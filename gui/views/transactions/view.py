@@ -31,7 +31,7 @@ from gui.views.acting import add_acting
 from gui.views.action_dialog import ActionDialog
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, TransactionActions, done_text
+from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, TransactionDialogs, done_text
 from gui.views.transactions.atomic_panel import AtomicPanel
 from gui.views.transactions.board import Board
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
@@ -63,8 +63,6 @@ class TransactionsView(PageView):
     """Half-message transactions first; atomic ones have a tab of their own."""
 
     page_id = "transactions"
-    title = "Transactions"
-    icon = "arrows-left-right"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -78,7 +76,7 @@ class TransactionsView(PageView):
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
         self._counted: tuple[float, ...] = ()
         self.lists = TransactionLists(context, self)
-        self.dialogs = TransactionActions(context.source, theme, context.times)
+        self.dialogs = TransactionDialogs(context.source, theme, context.times)
         self.board = Board(theme)
         self.board.setProperty(TERM, "State of transactions")
         self.board_panel = Panel(" ")

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.welcome.progress import FirstSteps
-from gui.views.welcome.samples import SAMPLES, Sample
+from gui.views.welcome.samples import SAMPLES, CodeSample
 from gui.widgets.basic import IconButton, IconLabel, Line, column, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
@@ -87,7 +87,7 @@ class ConnectCard(Panel):
         self.retranslate()
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> CodeSample:
         """The chosen program."""
         return SAMPLES[self._tabs.currentIndex()]
 

@@ -7,8 +7,8 @@ from functools import partial
 from PySide6.QtWidgets import QWidget
 
 from gui.connections.cluster import ATTACHED, Cluster
-from gui.main_window.clusters import Clusters, show_cluster
 from gui.operations.actions import ActionRegistry
+from gui.operations.clusters import Clusters, show_cluster
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, IconLabel, Line, label, row
 from gui.widgets.panel import Panel

@@ -8,7 +8,7 @@ _ADDRESS = "@ADDRESS@"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CodeSample:
     """One program.
 
     Attributes:
@@ -152,10 +152,10 @@ public class Hello {
 """
 
 SAMPLES = (
-    Sample("Java", "java", _JAVA),
-    Sample("Go", "go", _GO),
-    Sample("Python", "python", _PYTHON),
-    Sample("Node", "node", _NODE),
-    Sample("C++", "c++", _CPP),
-    Sample("Spring", "java", _SPRING),
+    CodeSample("Java", "java", _JAVA),
+    CodeSample("Go", "go", _GO),
+    CodeSample("Python", "python", _PYTHON),
+    CodeSample("Node", "node", _NODE),
+    CodeSample("C++", "c++", _CPP),
+    CodeSample("Spring", "java", _SPRING),
 )

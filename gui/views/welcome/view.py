@@ -50,8 +50,6 @@ class WelcomeView(PageView):
     """First page of a first start; Help ▸ Welcome brings it back."""
 
     page_id = "welcome"
-    title = "Welcome"
-    icon = "rocket-launch"
     dims_when_lost = False
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:

@@ -2,10 +2,11 @@ import asyncio
 
 import pytest
 
-from broker_core.client.admin import AdminClient, ConsumeOffset, TopicOffset
+from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, RemoteError
+from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from tests.support.remoting_peer import BROKER, Peer
@@ -39,7 +40,7 @@ def test_what_queues_hold_and_how_far_a_group_is():
         for _ in range(3):
             peer.store("T", 0, b"x")
         await admin.set_consumer_offset("g", QUEUE, 2)
-        assert await admin.topic_stats("T") == {QUEUE: TopicOffset(0, 3, 2), QUEUE._replace(queue_id=1): TopicOffset(0, 0, 2)}
+        assert await admin.topic_stats("T") == {QUEUE: QueueOffsets(0, 3, 2), QUEUE._replace(queue_id=1): QueueOffsets(0, 0, 2)}
         stats = await admin.consume_stats("g", "T")
         assert (stats[QUEUE], stats[QUEUE].lag_messages) == (ConsumeOffset(3, 2, 0), 1)
 

@@ -9,6 +9,8 @@ from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.protocol.admin.running import ConsumeOutcome, read_running_info
+from broker_core.protocol.json_body import emit
 from tests.support.remoting_peer import eventually
 
 
@@ -30,7 +32,7 @@ def test_groups_are_made_shown_and_deleted(tmp_path):
         async with AdminClient(broker.name_server_address) as admin:
             await admin.set_group("G", retryMaxTimes=3, consumeEnable=False)
             config = (await admin.groups())["G"]
-            assert (config["retryMaxTimes"], config["consumeEnable"], config["retryQueueNums"]) == (3, False, 1)
+            assert (config.retry_times_max, config.consume_enabled, config.retry_queues) == (3, False, 1)
             await admin.delete_group("G", offsets_too=True)
             assert "G" not in await admin.groups()
             assert await admin.members("G") == []
@@ -64,7 +66,7 @@ def test_members_with_different_tags_are_found_out(tmp_path):
             assert await admin.messages_by_key("T", "k") == []
             assert [item.body for item in await admin.messages_by_id("T", got[0].message_id)] == [b"x"]
             result = await admin.consume_directly("G", first.client_id, got[0].offset_message_id)
-            assert (result["consumeResult"], len(got) > 1) == ("CR_SUCCESS", True)
+            assert (result.outcome, len(got) > 1) == (ConsumeOutcome.SUCCESS, True)
             master = (await admin.master_addresses())["broker-a"]
             assert (await admin.runtime_info(master))["msgPutTotalTodayNow"] == "1"
             assert (await admin.broker_settings(master))["brokerName"] == "broker-a"
@@ -74,10 +76,8 @@ def test_members_with_different_tags_are_found_out(tmp_path):
 
 def info(topics, *, kind="CONSUME_PASSIVELY", started=0):
     wanted = [{"topic": topic, "subString": text} for topic, text in topics.items()]
-    return {
-        "properties": {"PROP_CONSUME_TYPE": kind, "PROP_CONSUMER_START_TIMESTAMP": str(started)},
-        "subscriptionSet": wanted,
-    }
+    properties = {"PROP_CONSUME_TYPE": kind, "PROP_CONSUMER_START_TIMESTAMP": str(started)}
+    return read_running_info("c", emit({"properties": properties, "subscriptionSet": wanted}))
 
 
 def test_what_is_compared_and_what_is_not():

@@ -172,9 +172,11 @@ def test_a_plan_of_before_goes_on():
 
 
 @pytest.mark.parametrize("name_servers", ["", ";", " ; "])
-@pytest.mark.parametrize("command", ["cluster", "watch", "doctor", "search"])
+@pytest.mark.parametrize(
+    "command", ["worker.commands.cluster", "worker.commands.watch", "tools.commands.doctor", "tools.commands.search"]
+)
 def test_a_name_server_that_is_empty_is_told(command, name_servers, capsys):
-    module = importlib.import_module(f"broker_core.{command}_command")
-    words = ["--ns", name_servers, *(['topic = "a"'] if command == "search" else [])]
-    assert module.main(words, **({"open_history": None} if command == "watch" else {})) == UsageError.exit_code
+    module = importlib.import_module(f"broker_core.{command}")
+    words = ["--ns", name_servers, *(['topic = "a"'] if command.endswith("search") else [])]
+    assert module.main(words, **({"open_history": None} if command.endswith("watch") else {})) == UsageError.exit_code
     assert "no name server is given" in capsys.readouterr().err

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from broker_core.cluster.own_reads import OwnReads, record_count
+from broker_core.cluster.own_reads import OwnReads
+from broker_core.cluster.records import record_count
 from broker_core.worker.questions.stored_messages import BrowseQueue
 from tests.support.attached import BROKER, asking, attached, broker_on
 from tests.support.fake_cluster import FakeBroker

@@ -2,17 +2,15 @@
 
 import pytest
 
+from broker_core.client.admin import AdminClient
 from broker_core.client.pull_consumer import PullConsumer
-from broker_core.cluster.answers import read_positions
+from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.model import QueueSlice, ReadLimits, Wanted
-from broker_core.cluster.pulls import RecordPuller
-from broker_core.cluster.queue_client import QueueClient
 from broker_core.cluster.reader import CUT, EXPIRED, QueueReader
+from broker_core.cluster.records import split_records
 from broker_core.errors import NetworkError, UsageError
-from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
-from broker_core.tools.search.cluster import split_records
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
 
@@ -98,16 +96,16 @@ def test_a_queue_that_ends_before_its_planned_end_is_told(reader):
 
 def test_what_was_cleaned_away_meanwhile_is_told(broker, reader, monkeypatch):
     there = reader.survey(Wanted(("orders",))).slices[1]
-    whole = RecordPuller.records
+    whole = ClusterLink.pull_records
 
-    async def records(puller, part, offset, count):
-        return (b"", 40) if offset < 40 else await whole(puller, part, offset, count)
+    async def pull_records(client, address, queue, offset, count):
+        return (b"", 40) if offset < 40 else await whole(client, address, queue, offset, count)
 
-    async def min_offset(_puller, _part):
+    async def min_offset_of(_client, _address, _queue):
         return 40
 
-    monkeypatch.setattr(RecordPuller, "records", records)
-    monkeypatch.setattr(RecordPuller, "min_offset", min_offset)
+    monkeypatch.setattr(ClusterLink, "pull_records", pull_records)
+    monkeypatch.setattr(ClusterLink, "min_offset_of", min_offset_of)
     turns = list(reader.turns([there]))
     assert [(left.messages, left.reason, left.fault) for turn in turns for left in turn.left] == [(40, EXPIRED, None)]
     assert bodies(turns) == {b"1-%d" % number for number in range(40, 100)}
@@ -136,10 +134,5 @@ async def _commit(broker, offset):
 
 
 async def _positions(broker):
-    client = QueueClient(broker.name_server)
-    await client.start()
-    try:
-        answer = await client.call(broker.broker.broker_address, RequestCode.GET_ALL_CONSUMER_OFFSET, {})
-        return read_positions(answer.body)
-    finally:
-        await client.close()
+    async with AdminClient(broker.name_server) as admin:
+        return await admin.offsets_of_groups(broker.broker.broker_address)

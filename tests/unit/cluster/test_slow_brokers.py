@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from broker_core.cluster import queue_client as client
+from broker_core.cluster import reader as reading
 from broker_core.cluster.model import ReadLimits, Wanted
 from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.records import split_records
 from broker_core.protocol.message.record import decode_record
-from broker_core.tools.search.cluster import split_records
 from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping, on_a_thread
 
 HELD, QUEUES = 300, 2
@@ -29,7 +29,7 @@ def test_the_other_is_read_whole_and_what_is_missing_is_counted(cluster, monkeyp
         survey = reader.survey(Wanted(topics=("orders",)))
     assert [part.broker for part in survey.slices] == ["a", "a", "b", "b"]
     cluster.brokers[0].manner = Stopping(answers, half=half)
-    monkeypatch.setattr(client, "ANSWER_MS", 2_000)
+    monkeypatch.setattr(reading, "ANSWER_MS", 2_000)
     with QueueReader(cluster.name_server, limits=limits) as reader:
         turns = list(reader.turns(survey.slices))
     read = Counter((turn.part.broker, decode_record(one).body) for turn in turns for one in split_records(turn.records))
@@ -46,7 +46,7 @@ def test_the_other_is_read_whole_and_what_is_missing_is_counted(cluster, monkeyp
 
 
 def test_a_survey_names_who_is_silent_and_plans_the_other(cluster, monkeypatch):
-    monkeypatch.setattr(client, "ANSWER_MS", 1_000)
+    monkeypatch.setattr(reading, "ANSWER_MS", 1_000)
     cluster.brokers[0].manner = Stopping()
     with QueueReader(cluster.name_server, limits=ReadLimits(0, 0, retry_seconds=0.1)) as reader:
         survey = reader.survey(Wanted(topics=("orders",)))

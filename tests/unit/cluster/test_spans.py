@@ -20,27 +20,26 @@ def record(offset):
     return encode_record(message, queue_offset=offset, physical_offset=offset * 200, store_timestamp_ms=1_000)
 
 
-class Puller:
+class Client:
     """A queue that holds some offsets; each answer has as many messages as are asked for, wherever they lie."""
 
     def __init__(self, held, spans=1):
         self.held = dict.fromkeys(held, spans)
         self.answers = {}
 
-    async def records(self, _part, offset, count):
+    async def pull_records(self, _address, _queue, offset, count):
         if offset in self.answers:
             return self.answers[offset]
         found = [one for one in sorted(self.held) if one + self.held[one] > offset][:count]
         return b"".join(map(record, found)), (found[-1] + self.held[found[-1]] if found else offset)
 
-    async def min_offset(self, _part):
+    async def min_offset_of(self, _address, _queue):
         return 0
 
 
-def read(puller, monkeypatch, span=8):
+def read(client, monkeypatch, span=8):
     monkeypatch.setattr(reader, "SPAN_MESSAGES", span)
-    reading = reader._Reading(None, ReadLimits(0, 0, 0))
-    reading._puller = puller
+    reading = reader._Reading(client, ReadLimits(0, 0, 0))
 
     async def turns():
         spans, found = reader._spans(PART), []
@@ -56,30 +55,29 @@ def read(puller, monkeypatch, span=8):
 @pytest.mark.parametrize("span", [1, 7, 8, 40])
 def test_holes_bring_no_message_twice(monkeypatch, span):
     held = [*range(5), *range(12, 13), *range(21, 40)]
-    offsets, left = read(Puller(held), monkeypatch, span)
+    offsets, left = read(Client(held), monkeypatch, span)
     assert (sorted(offsets), left) == (held, [])
 
 
 def test_a_record_that_holds_several_messages_comes_once(monkeypatch):
-    offsets, left = read(Puller(range(0, 40, 5), spans=5), monkeypatch)
+    offsets, left = read(Client(range(0, 40, 5), spans=5), monkeypatch)
     assert (sorted(offsets), left) == (list(range(0, 40, 5)), [])
 
 
 def test_a_broker_that_leads_nowhere_is_left(monkeypatch):
-    puller = Puller(range(40))
-    puller.answers[8] = (record(8), 8)
-    offsets, left = read(puller, monkeypatch)
+    client = Client(range(40))
+    client.answers[8] = (record(8), 8)
+    offsets, left = read(client, monkeypatch)
     assert all(isinstance(one.fault, CodecError) for one in left)
     assert len(offsets) + sum(one.messages for one in left) == 40
     assert len(offsets) == len(set(offsets))
 
 
 def test_what_cannot_be_read_stays_in_the_answer(monkeypatch):
-    puller = Puller(range(40))
-    puller.answers[0] = (record(0) + b"\x7f" * 9, 60)
+    client = Client(range(40))
+    client.answers[0] = (record(0) + b"\x7f" * 9, 60)
     monkeypatch.setattr(reader, "SPAN_MESSAGES", 40)
-    reading = reader._Reading(None, ReadLimits(0, 0, 0))
-    reading._puller = puller
+    reading = reader._Reading(client, ReadLimits(0, 0, 0))
     turn = asyncio.run(reading.turn(PART, reader._spans(PART)))
     heads = answer_records(turn.records)
     assert (heads.queue_offset.tolist(), len(turn.records) - heads.end) == ([0], 9)

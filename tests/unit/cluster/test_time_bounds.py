@@ -3,8 +3,14 @@ import random
 
 import pytest
 
-from broker_core.cluster.time_bounds import first_from, time_of_answer
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
+from broker_core.cluster.time_bounds import first_from, first_stored_from, time_of_answer, within_times
 from broker_core.errors import CodecError
+from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.record import encode_record
+
+HOST = HostAddress.parse("127.0.0.1:10911")
 
 
 def found(times, at_ms, guess, first=0):
@@ -47,3 +53,35 @@ def test_an_answer_that_leads_nowhere_is_no_time(record, following):
 
 def test_what_is_gone_lies_before_all_times():
     assert time_of_answer(b"", 7, 9, name="queue 1") == -1
+
+
+class Broker:
+    """A queue with store times, whose own search by time answers with any place."""
+
+    def __init__(self, times, answer):
+        self.times, self.answer = times, answer
+
+    async def offset_by_time_of(self, _address, _queue, _time_ms):
+        return self.answer
+
+    async def pull_records(self, _address, _queue, offset, _count):
+        message = MessageToStore("t", 0, 0, 0, 1, HOST, HOST, 0, 0, b"x", b"")
+        stored = self.times[offset]
+        return encode_record(message, queue_offset=offset, physical_offset=0, store_timestamp_ms=stored), offset + 1
+
+
+@pytest.mark.parametrize("answer", [0, 4, 7, 9, 10, 99])
+def test_times_bound_a_slice_exactly_whatever_the_broker_answers(answer):
+    puller = Puller(Broker([10, 10, 20, 20, 20, 30, 30, 40, 50, 60], answer))
+    whole = QueueSlice("t", "b", "a:1", 0, 1, 9)
+
+    def within(from_ms, to_ms):
+        part = asyncio.run(within_times(puller, whole, from_ms, to_ms))
+        return part.first, part.end
+
+    assert within(20, 30) == (2, 5)
+    assert within(None, 30) == (1, 5)
+    assert within(0, None) == (1, 9)
+    assert within(25, 26) == (5, 5)
+    assert within(99, None) == (9, 9)
+    assert asyncio.run(first_stored_from(puller, whole, 20)) == 2

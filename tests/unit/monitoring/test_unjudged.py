@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broker_core.cluster.answers import QueueOffsets
 from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
 from monitoring.alert_rules import DEFAULT_RULES, AlertRule

@@ -1,4 +1,4 @@
-"""The worked examples of the specification, and that no queue is lost or taken twice."""
+"""The worked examples of docs/spec/broker.md §7.3, and that no queue is lost or taken twice."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Signatures of requests, against the example of the specification."""
+"""Signatures of requests, against the example of docs/spec/remoting.md §7.1."""
 
 import pytest
 from hypothesis import given

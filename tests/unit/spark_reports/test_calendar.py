@@ -8,7 +8,7 @@ import pytest
 
 from spark_reports.parameters import ReportParameters
 from spark_reports.reports import calendar
-from spark_reports.reports.common import ACCOUNTING, Found
+from spark_reports.reports.common import ACCOUNTING, QueryResults
 
 MONDAY = date(2026, 3, 2)
 SCHEMA = pa.schema(
@@ -26,7 +26,7 @@ def result_of(*hours, retention_hours=72):
     accounting = pa.table(totals).append_column("skipped_store", pa.nulls(1, pa.string()))
     values = {"zone": "UTC", "retention-hours": retention_hours}
     tables = {ACCOUNTING: accounting, "hours": pa.Table.from_pylist(made, SCHEMA)}
-    return calendar.result(Found(tables, ReportParameters(values=values)))
+    return calendar.result(QueryResults(tables, ReportParameters(values=values)))
 
 
 def days_of(result):

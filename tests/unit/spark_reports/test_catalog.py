@@ -1,3 +1,5 @@
+import importlib
+
 import pytest
 
 from broker_core.errors import UnknownReportError
@@ -12,6 +14,14 @@ def test_an_unknown_report_names_those_there_are():
     with pytest.raises(UnknownReportError, match="throughput") as caught:
         catalog.find("nothing")
     assert caught.value.exit_code == 2
+
+
+def test_the_reports_that_are_made_of_sums_are_known():
+    modules = {spec: importlib.import_module(f"spark_reports.reports.{spec.module}") for spec in catalog.reports()}
+    asking = {
+        spec.name for spec, one in modules.items() if "sums" in one.queries.__code__.co_names and not hasattr(one, "sums")
+    }
+    assert asking == {spec.name for spec in catalog.reports() if spec.is_summed}
 
 
 def test_the_catalogue_loads_neither_spark_nor_numpy():

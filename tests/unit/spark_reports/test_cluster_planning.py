@@ -6,7 +6,7 @@ from broker_core.cluster.model import OFFSET_MAX, QueueSlice, ReadLimits, Unknow
 from spark_reports.datasource.cluster_options import ClusterOptions
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import tasks_of, wanted_of
-from spark_reports.datasource.filters import Comparison
+from spark_reports.datasource.filters import ColumnComparison
 from spark_reports.datasource.options import Selection
 
 UNLIMITED = ReadLimits(0, 0)
@@ -65,12 +65,12 @@ def test_filters_narrow_what_is_asked_for():
     wanted = wanted_of(
         Selection(
             comparisons=(
-                Comparison("topic", "in", ("orders", "pay")),
-                Comparison("queue_id", "less", (2,)),
-                Comparison("store", "equal", ("b",), is_negated=True),
-                Comparison("queue_offset", "greater", (10,)),
-                Comparison("queue_offset", "less_equal", (20,)),
-                Comparison("store_time", "greater_equal", (datetime(2026, 1, 1, tzinfo=UTC),)),
+                ColumnComparison("topic", "in", ("orders", "pay")),
+                ColumnComparison("queue_id", "less", (2,)),
+                ColumnComparison("store", "equal", ("b",), is_negated=True),
+                ColumnComparison("queue_offset", "greater", (10,)),
+                ColumnComparison("queue_offset", "less_equal", (20,)),
+                ColumnComparison("store_time", "greater_equal", (datetime(2026, 1, 1, tzinfo=UTC),)),
             )
         )
     )
@@ -94,6 +94,6 @@ def test_topics_that_are_meant_bring_those_where_their_messages_wait():
 
 
 def test_given_offsets_are_the_only_ones():
-    wanted = wanted_of(Selection(comparisons=(Comparison("queue_offset", "less", (8,)),)), {"orders": {"a:1": (5, 9)}})
+    wanted = wanted_of(Selection(comparisons=(ColumnComparison("queue_offset", "less", (8,)),)), {"orders": {"a:1": (5, 9)}})
     assert wanted.topics == ("orders",)
     assert (wanted.bounds("orders", "a", 1), wanted.bounds("orders", "a", 0)) == ((5, 8), None)

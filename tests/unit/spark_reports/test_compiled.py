@@ -16,12 +16,15 @@ def module(tmp_path, monkeypatch):
     """A source, and a function that compiles it with a folder: its result for 21, and whether it was loaded."""
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
+    made_constants = ModuleType("constants")
+    made_constants.__file__ = str(tmp_path / "constants.py")
+    (tmp_path / "constants.py").write_text("FACTOR = 2\n")
 
     def made(folder):
         monkeypatch.setitem(sys.modules, "kept_in_parts", module := ModuleType("kept_in_parts"))  # what is loaded imports it
         names = vars(module)
         exec(compile(path.read_text(), str(path), "exec"), names)  # numba keeps only what has a file
-        with Compiler(path, folder) as compiler:
+        with Compiler(path, folder, constants_of=[made_constants]) as compiler:
             doubled = compiler.compiled(names["doubled"], int64)
         return doubled(21), sum(doubled.stats.cache_hits.values())
 
@@ -97,6 +100,14 @@ def test_who_is_slower_leaves_the_folder_of_the_faster_one(module, tmp_path, mon
     assert module(folder) == (42, 0)
     assert [path.name for path in folder.iterdir()] == [kept.name]
     assert is_whole(kept)
+
+
+def test_a_changed_module_of_constants_is_compiled_in(module, tmp_path):
+    folder = tmp_path / "kept"
+    assert module(folder) == (42, 0)
+    (tmp_path / "constants.py").write_text("FACTOR = 3\n")
+    assert module(folder) == (42, 0)
+    assert module(folder) == (42, 1)
 
 
 def test_few_folders_are_kept(module, tmp_path):

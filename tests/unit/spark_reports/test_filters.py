@@ -6,7 +6,7 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, IsNull, 
 
 from spark_reports.datasource.filters import comparison_of, one_of, times_of
 from spark_reports.datasource.schema import SKIPPED_REASON, columns
-from spark_reports.datasource.source import StoreReader
+from spark_reports.datasource.source import StoreSourceReader
 from tests.support.store_writer import StoreWriter
 
 START_MS = 1_700_000_000_000
@@ -28,7 +28,7 @@ def store(tmp_path):
 
 def read(store, filters, *names, **options):
     """Rows that the reader gives, and the filters that it leaves to Spark."""
-    reader = StoreReader({"path": str(store), **options}, columns(*names))
+    reader = StoreSourceReader({"path": str(store), **options}, columns(*names))
     left = list(reader.pushFilters(filters))
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     return rows, left, reader
@@ -88,7 +88,7 @@ def test_a_store_filter_leaves_out_stores(store, tmp_path):
     writer = StoreWriter(tmp_path / "other")
     writer.append("other")
     writer.flush()
-    reader = StoreReader({"paths": f'["{store}", "{tmp_path / "other"}"]'}, columns("store", "topic"))
+    reader = StoreSourceReader({"paths": f'["{store}", "{tmp_path / "other"}"]'}, columns("store", "topic"))
     assert list(reader.pushFilters([EqualTo(("store",), str(tmp_path / "other"))])) == []
     assert {part.store for task in reader.partitions() for part in task.ranges} == {str(tmp_path / "other")}
 

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2
 from spark_reports.datasource import chain, kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN
 from spark_reports.datasource.options import Selection
-from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
 from spark_reports.datasource.task_sums import TaskSums
 
 BASE = 3 * 4096
 KEYS = ("minute", "topic", "queue_id", "tag")
 WANTED = ("messages", "body_bytes", "store_bytes", "body_bytes_max", "store_bytes_max", "first_time", "last_time")
-V1, V2 = kernels.MAGIC_V1, kernels.MAGIC_V2
 
 
-def record(place, topic=b"orders", body=b"x", properties=b"", *, magic=V1, flags=0, queue=0, store_ms=0):
+def record(place, topic=b"orders", body=b"x", properties=b"", *, magic=MAGIC_V1, flags=0, queue=0, store_ms=0):
     """Bytes of a record at a place of the file."""
     born, stored = bytes(20 if flags & 0x10 else 8), bytes(20 if flags & 0x20 else 8)
-    length = struct.pack(">B" if magic == V1 else ">h", len(topic))
+    length = struct.pack(">B" if magic == MAGIC_V1 else ">h", len(topic))
     behind = struct.pack(">iqi", 0, 0, len(body)) + body + length + topic + struct.pack(">h", len(properties)) + properties
     between = struct.pack(">iq", flags, 5) + born + struct.pack(">q", store_ms) + stored
     size = 36 + len(between) + len(behind)
@@ -40,14 +40,14 @@ def parsed(data, at, limit):
         (store_ms,) = struct.unpack_from(">q", data, time_at)
         body_at = time_at + 8 + (20 if flags & 0x20 else 8) + 16
         (body_bytes,) = struct.unpack_from(">i", data, body_at - 4)
-        topic_at = body_at + body_bytes + (1 if magic == V1 else 2)
-        (topic_bytes,) = struct.unpack_from(">B" if magic == V1 else ">h", data, body_at + body_bytes)
+        topic_at = body_at + body_bytes + (1 if magic == MAGIC_V1 else 2)
+        (topic_bytes,) = struct.unpack_from(">B" if magic == MAGIC_V1 else ">h", data, body_at + body_bytes)
         (properties_bytes,) = struct.unpack_from(">h", data, topic_at + topic_bytes)
     except struct.error:
         return None
     end = topic_at + topic_bytes + 2 + properties_bytes
     fits = min(body_bytes, properties_bytes) >= 0 and topic_bytes > 0 and end == at + size <= limit
-    if magic not in (V1, V2) or own != BASE + at or not fits:
+    if magic not in (MAGIC_V1, MAGIC_V2) or own != BASE + at or not fits:
         return None
     items = data[end - properties_bytes : end].split(b"\x02")
     tags = [item[5:] for item in items if item.startswith(b"TAGS\x01") and len(item) > 5]
@@ -82,7 +82,7 @@ def reference(data, start, stop, selection):
 
 
 def compiled(data, start, stop, selection):
-    skipped = Skipped()
+    skipped = SkippedRows()
     sums = TaskSums(KEYS, WANTED, selection, skipped)
     buffer = np.frombuffer(data, dtype=np.uint8)
     end = sums.add_log(buffer, BASE, start, stop, "/s")
@@ -115,7 +115,7 @@ records = st.fixed_dictionaries(
                 b"TAGS",
             ]
         ),
-        "magic": st.sampled_from([V1, V2]),
+        "magic": st.sampled_from([MAGIC_V1, MAGIC_V2]),
         "flags": st.sampled_from([0, 0x10, 0x20, 0x30, 8]),
         "queue": st.sampled_from([0, 3, -1, 1 << 30]),
         "store_ms": st.integers(-200_000, 200_000),
@@ -146,7 +146,7 @@ def test_sums_are_those_of_records_read_one_by_one_whatever_is_broken(fields, da
 
 
 def test_each_byte_of_a_record_may_be_anything():
-    whole = log_of([{"properties": b"TAGS\x01a"}, {"flags": 0x30, "magic": V2}, {}])
+    whole = log_of([{"properties": b"TAGS\x01a"}, {"flags": 0x30, "magic": MAGIC_V2}, {}])
     for place in range(len(whole)):
         for value in (0, 0x7F, 0x80, 0xFF):
             file = whole[:place] + bytes((value,)) + whole[place + 1 :]
@@ -154,7 +154,7 @@ def test_each_byte_of_a_record_may_be_anything():
 
 
 def test_a_file_may_end_at_any_byte():
-    whole = log_of([{"properties": b"TAGS\x01a"}, {"flags": 0x30, "magic": V2, "properties": b"TAGS\x01abcdefghijk"}])
+    whole = log_of([{"properties": b"TAGS\x01a"}, {"flags": 0x30, "magic": MAGIC_V2, "properties": b"TAGS\x01abcdefghijk"}])
     for end in range(len(whole)):
         file = whole[:end]
         assert compiled(file, 0, end, Selection()) == reference(file, 0, end, Selection())
@@ -166,7 +166,7 @@ def followed(data, start, limit, split_bytes):
     while at + 36 <= limit:
         size, magic = struct.unpack_from(">ii", data, at)
         (own,) = struct.unpack_from(">q", data, at + 28)
-        if magic not in (V1, V2) or own != BASE + at or size < 91 or at + size > limit:
+        if magic not in (MAGIC_V1, MAGIC_V2) or own != BASE + at or size < 91 or at + size > limit:
             break
         if at >= next_border:
             borders.append(at)
@@ -187,7 +187,7 @@ def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_
     limit = max(0, len(data) + beyond)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(chain, "_PIECE_BYTES", piece_bytes)
-        found = chain._followed(bytes(data) or b"\0", BASE, 0, limit, split_bytes)
+        found = chain.follow_to_last(bytes(data) or b"\0", BASE, 0, limit, split_bytes)
     borders, end, last = followed(bytes(data), 0, min(limit, len(data)), split_bytes)
     assert found == ([0, *borders], end, last)
 

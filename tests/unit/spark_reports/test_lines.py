@@ -6,13 +6,13 @@ from spark_reports.parameters import ReportParameters
 from spark_reports.reports.common import lines
 from spark_reports.reports.incident import _every_minute
 from spark_reports.reports.wording import change_text, first_of, verb
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import ValueUnit
 
 MINUTE_MS = 60_000
 
 
 def points(rows, width_ms=MINUTE_MS):
-    chart = lines("lag", "Lag", pa.Table.from_pylist(rows), by="group", value="lag", unit=Unit.COUNT, width_ms=width_ms)
+    chart = lines("lag", "Lag", pa.Table.from_pylist(rows), by="group", value="lag", unit=ValueUnit.COUNT, width_ms=width_ms)
     return {one.name: list(zip(one.x, map(str, one.y), strict=True)) for one in chart.series}
 
 

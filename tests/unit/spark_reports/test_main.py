@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from monitoring.payload.masking import MaskRules
-from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import __main__ as program
 from spark_reports.catalog import find
-from spark_reports.orders import with_file
+from spark_reports.report_command import with_file
 from tests.support.store_writer import StoreWriter
 
 
@@ -79,7 +77,7 @@ def test_parameters_come_from_a_file_and_options_win(tmp_path):
     file.write_text(json.dumps({"from": 1_700_000_000_000, "topic": ["orders"], "late-ms": 50, "levels": "1s 2s"}))
     spec = find("delay")
     words = ["delay", "--params", str(file), "--late-ms", "70"]
-    parameters = with_file(program._parser().parse_args(words), spec)
+    parameters = with_file(program.parse(words), spec)
     assert (parameters.from_ms, parameters.topics) == (1_700_000_000_000, ("orders",))
     assert parameters.values == {"late-ms": 70, "levels": "1s 2s"}
 
@@ -88,7 +86,7 @@ def test_parameters_may_come_by_a_pipe_which_can_be_read_once():
     reading, writing = os.pipe()
     os.write(writing, b'{"to": 1700000000000, "late-ms": 50}')
     os.close(writing)
-    parameters = with_file(program._parser().parse_args(["delay", "--params", f"/dev/fd/{reading}"]), find("delay"))
+    parameters = with_file(program.parse(["delay", "--params", f"/dev/fd/{reading}"]), find("delay"))
     os.close(reading)
     assert (parameters.to_ms, parameters.values["late-ms"]) == (1_700_000_000_000, 50)
 
@@ -113,29 +111,6 @@ def test_a_parameter_of_another_report_is_refused(capsys, store):
     code, _, err = run(capsys, "throughput", "--store", store, "--out", f"{store}-out", "--zone", "UTC")
     assert code == 2
     assert "report throughput has no parameter zone" in err
-
-
-def test_a_masked_result_says_so_in_all_its_forms(capsys, tmp_path):
-    writer = StoreWriter(tmp_path / "store")
-    writer.append("orders", properties={"TAGS": "secret"})
-    writer.append("bills", properties={"TAGS": "plain"})
-    writer.flush()
-    write_rules(tmp_path / "rules.json", [DecoderRule("orders", mask=MaskRules((), ("secret",)))])
-    words = ("throughput", "--store", str(tmp_path / "store"), "--also", "jsonl", "--also", "xlsx")
-    masked, plain = tmp_path / "masked", tmp_path / "plain"
-    assert run(capsys, *words, "--out", str(masked), "--mask", str(tmp_path / "rules.json"))[0] == 0
-    assert run(capsys, *words, "--out", str(plain), "--originals")[0] == 0
-
-    def with_secret(folder):
-        return {path.suffix for path in folder.iterdir() if b"secret" in path.read_bytes()}
-
-    assert with_secret(masked) == set()
-    assert with_secret(plain) >= {".html", ".csv", ".json", ".jsonl"}
-    said, said_plain = (json.loads((folder / "manifest.json").read_text()) for folder in (masked, plain))
-    assert said["masked"]["values"] == {"tag": 1}
-    assert (said_plain["masked"]["rules"], said_plain["notes"][-1]) == ("", "Nothing is masked: originals were asked for.")
-    assert said["notes"][-1] in (masked / "report.html").read_text()
-    assert "plain" in (masked / "by_topic_tag.csv").read_text()
 
 
 def test_prepared_messages_are_not_masked(capsys, store, tmp_path):

@@ -11,7 +11,7 @@ from monitoring.payload.masking import MASK, MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports.masking import ORIGINS, ReportMask, _masked_batches
 from spark_reports.parameters import ReportParameters
-from spark_reports.reports.common import Found
+from spark_reports.reports.common import QueryResults
 
 REPORT = ModuleType("report")
 DIGITS = MaskRules((), (r"\d+",))
@@ -29,7 +29,7 @@ def mask(tmp_path):
 
 def shown(mask, columns, *, topics=(), **values):
     parameters = ReportParameters(topics=topics, values=values)
-    return mask.found(Found({"rows": pa.table(columns)}, parameters), REPORT).tables["rows"].to_pydict()
+    return mask.found(QueryResults({"rows": pa.table(columns)}, parameters), REPORT).tables["rows"].to_pydict()
 
 
 def test_different_values_that_are_masked_alike_stay_apart_and_the_same_one_alike(mask):
@@ -69,7 +69,7 @@ def test_what_a_person_typed_is_masked_too(mask):
     told = ReportParameters(values={"key": "order-77", "top": 5})
     assert rules.parameters(told).values == {"key": f"order-{MASK}", "top": 5}
     assert rules.facts(told)["parameters"] == ["key"]
-    assert rules.found(Found({}, told), REPORT).shown("7") == MASK
+    assert rules.found(QueryResults({}, told), REPORT).shown("7") == MASK
 
 
 def test_messages_that_a_query_sees_are_masked_by_their_topics(mask):
@@ -103,5 +103,5 @@ def test_rules_that_are_not_there_or_cannot_be_read_are_refused(tmp_path):
 
 def test_rules_without_masks_change_nothing(mask):
     rules = mask(("orders", MaskRules()))
-    found = Found({"rows": pa.table({"key": ["1"]})}, ReportParameters())
+    found = QueryResults({"rows": pa.table({"key": ["1"]})}, ReportParameters())
     assert rules.found(found, REPORT) is found

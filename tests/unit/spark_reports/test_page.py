@@ -13,8 +13,8 @@ from spark_reports.output.manifest import Source, manifest, with_files, with_tim
 from spark_reports.output.page import PRINTED_ROWS_MAX, ROWS_MAX, charts_text, format_value, render_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.progress import StageTime
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
-from spark_reports.vocabulary import Unit
+from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable, Skip
+from spark_reports.vocabulary import ValueUnit
 
 HOSTILE = "</script><img src=https://example.org/x>"
 
@@ -33,12 +33,18 @@ class Links(HTMLParser):
 
 def result_with(rows=3):
     data = pa.table({"topic": [HOSTILE] * rows, "messages": list(range(rows))})
-    table = Table(
-        "by_topic", "By topic", data, {"topic": Unit.TEXT, "messages": Unit.COUNT}, {"topic": "Topic", "messages": "Messages"}
+    table = ReportTable(
+        "by_topic",
+        "By topic",
+        data,
+        {"topic": ValueUnit.TEXT, "messages": ValueUnit.COUNT},
+        {"topic": "Topic", "messages": "Messages"},
     )
-    chart = Chart("messages", "Messages", "stack", Unit.COUNT, (Series(HOSTILE, [0], [1.0]),), "One bar is one minute.")
+    chart = ReportChart(
+        "messages", "Messages", "stack", ValueUnit.COUNT, (ReportSeries(HOSTILE, [0], [1.0]),), "One bar is one minute."
+    )
     skips = (Skip("outside the time range", 4, 400, damaged=False), Skip("zeros", 1, 9, True, "/store", 77))
-    return ReportResult(3, 0, 60_000, skips, (Headline(3, Unit.COUNT, "messages"),), ("3 of 3.",), (chart,), (table,))
+    return ReportResult(3, 0, 60_000, skips, (KeyFigure(3, ValueUnit.COUNT, "messages"),), ("3 of 3.",), (chart,), (table,))
 
 
 def page_of(result, language="en", name="throughput"):
@@ -80,10 +86,10 @@ def test_a_page_in_chinese_keeps_names_and_figures():
 
 def test_figures_and_labels_of_a_chinese_page_have_chinese_words():
     table = pa.table({"late_ms": [86_400_000 * 3]})
-    late = Table("late", "Late", table, {"late_ms": Unit.DURATION}, {"late_ms": "Late for"})
+    late = ReportTable("late", "Late", table, {"late_ms": ValueUnit.DURATION}, {"late_ms": "Late for"})
     charts = (
-        Chart("a", "A", "bars", Unit.COUNT, (Series("A", ["orders · (no tag)", "dead"], [1.0, 2.0]),)),
-        Chart("b", "B", "lines", Unit.DURATION, (Series("median", [1], [2.0]),), words=True),
+        ReportChart("a", "A", "bars", ValueUnit.COUNT, (ReportSeries("A", ["orders · (no tag)", "dead"], [1.0, 2.0]),)),
+        ReportChart("b", "B", "lines", ValueUnit.DURATION, (ReportSeries("median", [1], [2.0]),), words=True),
     )
     result = replace(result_with(), charts=charts, tables=(late,))
     english, chinese = (page_of(result, language)[1] for language in ("en", "zh"))
@@ -93,7 +99,7 @@ def test_figures_and_labels_of_a_chinese_page_have_chinese_words():
 
 
 def test_charts_are_told_with_what_is_not_known():
-    chart = Chart("a", "A", "lines", Unit.COUNT, (Series("b", [1, 2], [float("nan"), 2.0]),))
+    chart = ReportChart("a", "A", "lines", ValueUnit.COUNT, (ReportSeries("b", [1, 2], [float("nan"), 2.0]),))
     told = json.loads(charts_text(replace(result_with(), charts=(chart,))))
     assert told["charts"][0]["series"] == [{"name": "b", "x": [1, 2], "y": [None, 2.0]}]
     _, page = page_of(replace(result_with(), charts=(chart,)))
@@ -121,21 +127,21 @@ def test_long_tables_are_cut_and_say_so():
 
 @pytest.mark.parametrize(("language", "word"), [("en", "given up"), ("zh", "已放弃回查")])
 def test_outcomes_are_words(language, word):
-    table = Table("t", "T", pa.table({"outcome": ["given_up"]}), {"outcome": Unit.TEXT}, {"outcome": "Outcome"})
+    table = ReportTable("t", "T", pa.table({"outcome": ["given_up"]}), {"outcome": ValueUnit.TEXT}, {"outcome": "Outcome"})
     assert f">{word}</td>" in page_of(replace(result_with(), tables=(table,)), language)[1]
 
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (None, Unit.TEXT, "—"),
-        (1234567, Unit.COUNT, "1,234,567"),
-        (512, Unit.BYTES, "512 B"),
-        (1536, Unit.BYTES, "1.5 KiB"),
-        (5 << 40, Unit.BYTES, "5.0 TiB"),
-        (0.125, Unit.SHARE, "12.5 %"),
-        (12.34, Unit.RATE, "12.3"),
-        (datetime(2026, 3, 1, 8, tzinfo=UTC), Unit.TIME, "2026-03-01 08:00"),
+        (None, ValueUnit.TEXT, "—"),
+        (1234567, ValueUnit.COUNT, "1,234,567"),
+        (512, ValueUnit.BYTES, "512 B"),
+        (1536, ValueUnit.BYTES, "1.5 KiB"),
+        (5 << 40, ValueUnit.BYTES, "5.0 TiB"),
+        (0.125, ValueUnit.SHARE, "12.5 %"),
+        (12.34, ValueUnit.RATE, "12.3"),
+        (datetime(2026, 3, 1, 8, tzinfo=UTC), ValueUnit.TIME, "2026-03-01 08:00"),
     ],
 )
 def test_values_are_written_with_their_unit(value, unit, text):
@@ -143,7 +149,7 @@ def test_values_are_written_with_their_unit(value, unit, text):
 
 
 def test_values_stand_beside_bars_as_the_tables_write_them():
-    bars = Chart("a", "A", "bars", Unit.DURATION, (Series("A", ["x", "y"], [1_500.0, float("nan")]),))
+    bars = ReportChart("a", "A", "bars", ValueUnit.DURATION, (ReportSeries("A", ["x", "y"], [1_500.0, float("nan")]),))
     result = replace(result_with(), charts=(bars,))
     for language, text in (("en", '"texts": ["1.5 s", "—"]'), ("zh", '"texts": ["1.5 秒", "—"]')):
         assert text in page_of(result, language)[1]
@@ -154,7 +160,7 @@ def test_values_stand_beside_bars_as_the_tables_write_them():
     ("report", "stores", "is_shown"), [("lag", ["/a", "/a"], False), ("lag", ["/a", "/b"], True), ("sql", ["/a", "/a"], True)]
 )
 def test_one_store_takes_no_column_of_the_page(report, stores, is_shown):
-    table = Table("t", "T", pa.table({"store": stores, "n": [1, 2]}), {"store": Unit.TEXT, "n": Unit.COUNT},
+    table = ReportTable("t", "T", pa.table({"store": stores, "n": [1, 2]}), {"store": ValueUnit.TEXT, "n": ValueUnit.COUNT},
                   {"store": "Store", "n": "N"}, {"n": 3.0})  # fmt: skip
     _, page = page_of(replace(result_with(), tables=(table,)), name=report)
     assert ('data-title="Store"' in page) is is_shown
@@ -165,6 +171,9 @@ def test_the_manifest_names_the_version_that_made_it():
 
 
 def test_charts_of_several_names_have_a_legend_that_wraps():
-    drawn = [Chart(kind, "A", kind, Unit.COUNT, (Series("b", [1], [2.0]),)) for kind in ("stack", "lines", "bars", "heat")]
+    drawn = [
+        ReportChart(kind, "A", kind, ValueUnit.COUNT, (ReportSeries("b", [1], [2.0]),))
+        for kind in ("stack", "lines", "bars", "heat")
+    ]
     _, page = page_of(replace(result_with(), charts=tuple(drawn)))
     assert [chart.name for chart in drawn if f'id="legend-{chart.name}"' in page] == ["stack", "lines"]

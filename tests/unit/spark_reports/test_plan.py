@@ -90,7 +90,7 @@ def test_no_part_begins_at_a_record_in_a_body(tmp_path):
     within = StoreWriter(tmp_path / "other", position=writer.position + 88)
     for _ in range(chain.SURE_RECORDS - 1):
         within.append("orders", b"y" * 20)
-    outer = writer.append("orders", b"".join(within._pending))
+    outer = writer.append("orders", b"".join(within.pending))
     offsets = [writer.append("orders", b"x" * 40) for _ in range(600)]
     writer.flush()
     borders = [part.base_offset + part.start for part in ranges(plan_read([tmp_path], split_bytes=outer + 1, for_sums=True))]

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from spark_reports.catalog import find
-from spark_reports.progress import FIRST_ROWS_MAX, LINE_BYTES_MAX, Progress
+from spark_reports.progress import FIRST_ROWS_MAX, LINE_BYTES_MAX, ReportProgress
 from spark_reports.reports.common import table
 
 
 def test_json_lines_name_stage_steps_and_rows():
     out = io.StringIO()
-    progress = Progress(find("throughput"), json_lines=True, out=out)
+    progress = ReportProgress(find("throughput"), json_lines=True, out=out)
     progress.begin("read", total=4)
     progress.step(2, 4, rows=100)
     progress.step(2, 4, rows=100)
@@ -25,7 +25,7 @@ def test_json_lines_name_stage_steps_and_rows():
 
 
 def test_each_finished_stage_is_timed():
-    progress = Progress(find("throughput"), json_lines=False, out=io.StringIO())
+    progress = ReportProgress(find("throughput"), json_lines=False, out=io.StringIO())
     progress.begin("plan")
     progress.begin("write")
     progress.finish()
@@ -37,7 +37,7 @@ def test_each_finished_stage_is_timed():
 def test_the_first_table_is_told_with_as_many_rows_as_a_line_takes(rows, width, told):
     out = io.StringIO()
     data = pa.table({"topic": ["主" * (width // 3)] * rows, "messages": list(range(rows))})
-    Progress(find("sizes"), json_lines=True, out=out).show(table("by_topic", "By topic", data))
+    ReportProgress(find("sizes"), json_lines=True, out=out).show(table("by_topic", "By topic", data))
     (text,) = out.getvalue().splitlines()
     line = json.loads(text)
     cells = list(csv.reader(io.StringIO(line["csv"])))
@@ -48,5 +48,7 @@ def test_the_first_table_is_told_with_as_many_rows_as_a_line_takes(rows, width, 
 
 def test_in_a_terminal_it_is_told_that_it_is_there():
     out = io.StringIO()
-    Progress(find("sizes"), json_lines=False, out=out).show(table("by_topic", "By topic", pa.table({"topic": ["a"] * 1_200})))
+    ReportProgress(find("sizes"), json_lines=False, out=out).show(
+        table("by_topic", "By topic", pa.table({"topic": ["a"] * 1_200}))
+    )
     assert out.getvalue() == "By topic: 1,200 rows so far\n"

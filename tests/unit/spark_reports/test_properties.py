@@ -15,7 +15,7 @@ def columns_of(strings):
 
 
 def parsed(text, *, first=False):
-    """The rule of the store specification, one segment at a time."""
+    """The rule of docs/spec/store.md §2.6, one segment at a time."""
     found = {}
     for segment in text.split("\x02"):
         name, middle, value = segment.partition("\x01")

@@ -5,7 +5,7 @@ import pytest
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.queue_files import narrowed
 from spark_reports.datasource.schema import columns
-from spark_reports.datasource.source import StoreReader
+from spark_reports.datasource.source import StoreSourceReader
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
@@ -39,7 +39,7 @@ def ranges(root):
 
 
 def topics(root, **options):
-    reader = StoreReader({"path": str(root), "topics": '["rare"]', **options}, columns("topic", "physical_offset"))
+    reader = StoreSourceReader({"path": str(root), "topics": '["rare"]', **options}, columns("topic", "physical_offset"))
     tasks = reader.partitions()
     rows = [row["physical_offset"] for part in tasks for batch in reader.read(part) for row in batch.to_pylist()]
     return rows, sum(part.byte_count for task in tasks for part in task.ranges)
@@ -95,7 +95,7 @@ def test_queues_of_real_brokers_lead_to_the_same_records(tmp_path, name):
         found = []
         for by_queues in ("false", "true"):
             options = {"path": str(root), "topics": f'["{topic}"]', "by_queues": by_queues}
-            reader = StoreReader(options, columns("physical_offset"))
+            reader = StoreSourceReader(options, columns("physical_offset"))
             batches = [batch for part in reader.partitions() for batch in reader.read(part)]
             found.append([row["physical_offset"] for batch in batches for row in batch.to_pylist()])
         assert found[0] == found[1]

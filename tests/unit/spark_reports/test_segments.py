@@ -3,7 +3,7 @@ import pytest
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.datasource.schema import columns
 from spark_reports.datasource.segments import CLOCK_MARGIN_MS
-from spark_reports.datasource.source import StoreReader
+from spark_reports.datasource.source import StoreSourceReader
 from tests.support.store_writer import StoreWriter
 
 HOUR_MS = 3_600_000
@@ -22,7 +22,7 @@ def store(tmp_path):
 
 def read(store, **bounds):
     options = {"path": str(store), **{name: str(value) for name, value in bounds.items()}}
-    reader = StoreReader(options, columns("store_time"))
+    reader = StoreSourceReader(options, columns("store_time"))
     return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
 
 

@@ -43,9 +43,7 @@ def world(monkeypatch):
             for order in orders:
                 self.orders.put(order if isinstance(order, str) else json.dumps(order))
             cancellation = Cancellation()
-            server = serve.ReportServer(
-                self.session, cancellation, program._parser().parse_args, self.orders, idle_s=idle_s, out=self.out
-            )
+            server = serve.ReportServer(self.session, cancellation, program.parse, self.orders, idle_s=idle_s, out=self.out)
             try:
                 return server.run()
             finally:
@@ -67,11 +65,12 @@ def world(monkeypatch):
             raise made.fails.pop()
 
     monkeypatch.setattr(serve, "carry_out", carry_out)
-    monkeypatch.setattr(serve, "practise", lambda session: session.calls.append("practise"))
+    monkeypatch.setattr(serve, "warm_workers", lambda session: session.calls.append("workers"))
+    monkeypatch.setattr(serve, "warm_report", lambda session, name, is_wanted: session.calls.append((name, is_wanted())))
     return made
 
 
-def test_what_is_ordered_at_the_start_runs_before_any_practice(world):
+def test_what_is_ordered_at_the_start_runs_before_any_warming_up(world):
     assert world.run(ORDER, idle_s=0.01) == 0
     assert world.session.calls == [("throughput", "json", True), "tidy"]
     assert world.states == ["starting", "busy", "ready"]
@@ -100,44 +99,43 @@ def test_an_order_that_is_none_is_refused_without_its_details(world, order):
     assert "hush" not in json.dumps(failed)
 
 
-def test_without_an_order_it_practises_and_leaves_after_its_rest(world):
+def test_without_an_order_it_starts_its_workers_and_leaves_after_its_rest(world):
     assert world.run() == 0
-    assert world.session.calls == ["connect", "practise"]
+    assert world.session.calls == ["connect", "workers"]
     assert world.states == ["starting", "ready"]
 
 
-def test_it_practises_in_pauses_and_then_keeps_its_workers(world, monkeypatch):
-    monkeypatch.setattr(serve, "PRACTICE_PAUSE_S", 0.001)
+def test_in_pauses_it_warms_up_each_report_and_then_keeps_its_workers(world, monkeypatch):
+    monkeypatch.setattr(serve, "WARM_UP_PAUSE_S", 0.001)
     monkeypatch.setattr(serve, "KEEP_ALIVE_S", 0.001)
+    monkeypatch.setattr(serve, "reports_to_warm", lambda _session: ("delay", "keys"))
 
-    def practise(session):
-        session.calls.append("practise")
-        if session.calls.count("practise") == serve.PRACTICES + 2:
+    def warm_workers(session):
+        session.calls.append("workers")
+        if session.calls.count("workers") == 3:
             session.is_running = False  # after that order it leaves
             world.orders.put(json.dumps(ORDER))
 
-    monkeypatch.setattr(serve, "practise", practise)
+    monkeypatch.setattr(serve, "warm_workers", warm_workers)
     world.run(idle_s=600)
-    assert world.session.calls == ["connect", *["practise"] * (serve.PRACTICES + 2), ("throughput", "json", True)]
-    assert world.states == ["starting", *["ready"] * (serve.PRACTICES + 2), "busy"]
+    warm = ["workers", ("delay", True), ("keys", True), "tidy", "workers", "workers"]
+    assert world.session.calls == ["connect", *warm, ("throughput", "json", True)]
+    assert world.states == ["starting", *["ready"] * 5, "busy"]
 
 
-def test_behind_the_common_practice_each_report_has_its_own(world, monkeypatch):
-    monkeypatch.setattr(serve, "PRACTICE_PAUSE_S", 0.001)
-    names = ["delay", "keys"]
-    monkeypatch.setattr(serve, "lessons", lambda _session: list(names))
+def test_an_order_ends_the_warming_up_of_a_report(world, monkeypatch):
+    monkeypatch.setattr(serve, "WARM_UP_PAUSE_S", 0.001)
+    monkeypatch.setattr(serve, "reports_to_warm", lambda _session: ("delay",))
 
-    def practise_report(session, name, is_wanted):
-        session.calls.append((name, is_wanted()))
-        if name == names[-1]:
-            session.is_running = False  # after that order it leaves
-            world.orders.put(json.dumps(ORDER))
-            session.calls.append(is_wanted())
+    def warm_report(session, name, is_wanted):
+        session.is_running = False  # after that order it leaves
+        session.calls.append(is_wanted())
+        world.orders.put(json.dumps(ORDER))
+        session.calls.append(is_wanted())
 
-    monkeypatch.setattr(serve, "practise_report", practise_report)
+    monkeypatch.setattr(serve, "warm_report", warm_report)
     world.run(idle_s=600)
-    practice = [*["practise"] * serve.PRACTICES, ("delay", True), ("keys", True), False, "tidy"]
-    assert world.session.calls == ["connect", *practice, ("throughput", "json", True)]
+    assert world.session.calls == ["connect", "workers", True, False, "tidy", ("throughput", "json", True)]
 
 
 @pytest.mark.parametrize(

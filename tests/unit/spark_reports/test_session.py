@@ -6,8 +6,8 @@ import pytest
 from broker_core.errors import JavaError, NetworkError, ReportError, UsageError
 from spark_reports.connect import open_session
 from spark_reports.masters import require_master
-from spark_reports.packages import packages_zip
 from spark_reports.session import ReportSession, SparkOptions, said_by, settings
+from spark_reports.worker_packages import packages_zip
 
 
 def test_a_local_session_listens_on_loopback_only(tmp_path):

@@ -9,7 +9,7 @@ from spark_reports.datasource import columns as columns_module
 from spark_reports.datasource import source
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import ALL_COLUMNS, SKIPPED_COLUMNS, columns
-from spark_reports.datasource.source import Selection, StoreReader, read_ranges, selection_of
+from spark_reports.datasource.source import Selection, StoreSourceReader, read_ranges, selection_of
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
@@ -165,7 +165,7 @@ def test_unknown_columns_are_refused_with_the_list_of_columns():
     from pyspark.sql.types import StringType, StructField, StructType
 
     with pytest.raises(UsageError, match=r"no column colour\. Columns: store, topic"):
-        StoreReader({"path": "x"}, StructType([StructField("colour", StringType())]))
+        StoreSourceReader({"path": "x"}, StructType([StructField("colour", StringType())]))
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_a_record_that_is_not_whole_is_left_for_later(writer):
     reader = reader_of(writer)
     put(writer, 5)
     place = writer.append("orders", b"y" * 80)
-    whole = writer._pending[-1]
-    writer._pending[-1] = whole[:60] + bytes(len(whole) - 60)
+    whole = writer.pending[-1]
+    writer.pending[-1] = whole[:60] + bytes(len(whole) - 60)
     writer.flush()
     end = reader.latestOffset(reader.initialOffset(), None)
     assert end == {str(writer.root): place}

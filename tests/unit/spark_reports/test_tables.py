@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.reports.common import table
-from spark_reports.reports.result import Table
+from spark_reports.reports.result import ReportTable
 
 
 def test_both_files_hold_the_same_rows(tmp_path):
@@ -18,7 +18,7 @@ def test_both_files_hold_the_same_rows(tmp_path):
         {"topic": "中文", "tag": "x", "at": datetime(2026, 3, 1, 9, tzinfo=UTC), "messages": 7},
     ]
     data = pa.Table.from_pylist(rows).set_column(2, "at", pa.array([row["at"] for row in rows], pa.timestamp("us", "UTC")))
-    assert write_table(Table("name", "Title", data, {}, {}), tmp_path) == ["name.parquet", "name.csv"]
+    assert write_table(ReportTable("name", "Title", data, {}, {}), tmp_path) == ["name.parquet", "name.csv"]
     assert pyarrow.parquet.read_table(tmp_path / "name.parquet").equals(data)
     with (tmp_path / "name.csv").open(encoding="utf-8", newline="") as file:
         assert list(csv.DictReader(file)) == [

@@ -9,7 +9,7 @@ from spark_reports import datasource
 from spark_reports.datasource import source, task_sums
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
-from spark_reports.datasource.source import Selection, StoreReader, read_ranges, read_sums
+from spark_reports.datasource.source import Selection, StoreSourceReader, read_ranges, read_sums
 from spark_reports.datasource.stream import StoreStreamReader
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
@@ -133,7 +133,7 @@ def test_nothing_found_is_no_row(tmp_path):
 )
 def test_sums_that_there_are_not_are_refused(keys, schema, said):
     with pytest.raises(UsageError, match=said):
-        StoreReader({"path": "/s", "sums_by": keys}, schema)
+        StoreSourceReader({"path": "/s", "sums_by": keys}, schema)
 
 
 def test_a_stream_gives_no_sums():

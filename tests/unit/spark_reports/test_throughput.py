@@ -6,7 +6,7 @@ import pyarrow as pa
 from spark_reports.datasource.skipped import OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
 from spark_reports.reports import throughput
-from spark_reports.reports.common import Found
+from spark_reports.reports.common import QueryResults
 from spark_reports.reports.result import Skip
 
 MINUTE = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ def traffic(topic, tag, messages, body_bytes, *, minute=0, host="10.0.0.1"):
 
 def result_of(*rows):
     table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
-    return throughput.result(Found({throughput.TRAFFIC: table}, ReportParameters()))
+    return throughput.result(QueryResults({throughput.TRAFFIC: table}, ReportParameters()))
 
 
 def table(result, name):

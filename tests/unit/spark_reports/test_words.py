@@ -8,8 +8,8 @@ import pytest
 
 import spark_reports.reports
 from spark_reports.catalog import reports
-from spark_reports.chinese import WORDS, word_in_chinese
-from spark_reports.vocabulary import COLUMNS, Unit
+from spark_reports.chinese_words import WORDS, word_in_chinese
+from spark_reports.vocabulary import COLUMNS, ValueUnit
 
 REPORTS = Path(next(iter(spark_reports.reports.__path__)))
 NOTED = {"Headline": 2, "table": 1, "bars": 1, "lines": 1, "Chart": 1}
@@ -54,7 +54,7 @@ def test_titles_and_columns_are_known():
 
 
 def test_a_size_is_not_called_a_time():
-    sizes = [title for title, unit in COLUMNS.values() if unit in (Unit.BYTES, Unit.COUNT)]
+    sizes = [title for title, unit in COLUMNS.values() if unit in (ValueUnit.BYTES, ValueUnit.COUNT)]
     assert [title for title in sizes if "时间" in word_in_chinese(title)] == []
 
 

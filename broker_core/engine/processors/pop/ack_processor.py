@@ -1,4 +1,7 @@
-"""What becomes of popped messages: consumed, or wanted again later (Source: spec broker §6.7, remoting §2.6.2)."""
+"""What becomes of popped messages: consumed, or wanted again later.
+
+Source: docs/spec/broker.md §6.7, docs/spec/remoting.md §2.6.2.
+"""
 
 from __future__ import annotations
 

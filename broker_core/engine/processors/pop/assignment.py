@@ -2,7 +2,7 @@
 
 The queues are those that the name server gives clients: of all brokers of the topic.
 
-Source: spec broker §6.7 (assignment), §7.3; remoting §2.6.3; bodies of 5.3.3.
+Source: docs/spec/broker.md §6.7 (assignment), §7.3; docs/spec/remoting.md §2.6.3; bodies of 5.3.3.
 """
 
 from __future__ import annotations

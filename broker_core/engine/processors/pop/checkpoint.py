@@ -5,7 +5,7 @@
     ack    {ao offset, bn, c, pt, q, so, t}
     bAck   {aol offsets, bn, c, pt, q, so, t}
 
-Source: spec broker §6.7; bodies, tags and unique keys are those that 5.3.3 writes.
+Source: docs/spec/broker.md §6.7; bodies, tags and unique keys are those that 5.3.3 writes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     msgOffsetInfo     <flag> <queue id> <offset>,<offset>…;…
     orderCountInfo    <flag> <queue id> <times>;<flag> qo<queue id>%<offset> <times>;…
 
-Source: spec remoting §2.6.1; 5.3.3 gives the same bytes. Receipt handles are in `broker_core.protocol.message.receipt_handle`.
+Source: docs/spec/remoting.md §2.6.1; 5.3.3 gives the same bytes. Receipt handles are in `protocol.message.receipt_handle`.
 """
 
 from __future__ import annotations

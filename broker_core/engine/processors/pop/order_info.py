@@ -4,7 +4,7 @@ The group's offset stays at the first message that is not acked. Records live in
 for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences, ``cm`` the acked bits, ``oc`` how often
 a message was handed out before, ``ot`` when it is visible again if that was changed. Without the file all come at once.
 
-Source: spec broker §6.7.
+Source: docs/spec/broker.md §6.7.
 """
 
 from __future__ import annotations

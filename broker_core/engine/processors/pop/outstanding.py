@@ -1,4 +1,4 @@
-"""Messages that consumers have in hand: handed out, acked, given back later or again (Source: spec broker §6.7).
+"""Messages that consumers have in hand: handed out, acked, given back later or again (Source: docs/spec/broker.md §6.7).
 
 With ``enablePopBufferMerge`` a checkpoint stays in memory first: when all of its messages are acked within
 ``popCkStayBufferTime`` nothing of it is ever written. The group's offset in ``consumerOffset.json`` waits for it meanwhile, so

@@ -1,4 +1,7 @@
-"""Peeks: a look at the next messages of a group, which stay where they are (Source: spec remoting §2.1; answers of 5.3.3)."""
+"""Peeks: a look at the next messages of a group, which stay where they are.
+
+Source: docs/spec/remoting.md §2.1; answers of 5.3.3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pops and notifications that wait for a message: who waits for what, and until when (Source: spec broker §6.7).
+"""Pops and notifications that wait for a message: who waits for what, and until when (Source: docs/spec/broker.md §6.7).
 
 Pure bookkeeping. A message is for one consumer of each group, so it wakes one hold per group, the oldest that wants it.
 """

@@ -1,4 +1,4 @@
-"""Pops: queues in turn, messages handed out for a time, requests held until there is one (Source: spec broker §6.7)."""
+"""Pops: queues in turn, messages handed out for a time, requests held until there is one (Source: docs/spec/broker.md §6.7)."""
 
 from __future__ import annotations
 

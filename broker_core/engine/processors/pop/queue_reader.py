@@ -1,4 +1,7 @@
-"""Reads one queue for a pop: where to begin, what is there, what is handed out (Source: spec broker §6.7 steps 3 to 5)."""
+"""Reads one queue for a pop: where to begin, what is there, what is handed out.
+
+Source: docs/spec/broker.md §6.7 steps 3 to 5.
+"""
 
 from __future__ import annotations
 

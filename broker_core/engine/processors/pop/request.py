@@ -1,4 +1,7 @@
-"""What a pop or a notification asks for, read and checked (Source: spec remoting §2.6.1, broker §6.7; remarks of 5.3.3)."""
+"""What a pop or a notification asks for, read and checked.
+
+Source: docs/spec/remoting.md §2.6.1, docs/spec/broker.md §6.7; remarks of 5.3.3.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import NoReturn
 
 from broker_core.engine.nameserver.registration import PERM_READ, TopicConfig
 from broker_core.engine.processors.message_filter import EVERYTHING, MessageFilter, sql_filter, tag_filter
-from broker_core.engine.processors.pull_processor import filter_off_remark
+from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.processors.pull_request import filter_bytes
 from broker_core.engine.store.paths import TOPIC_CHARACTERS_MAX
 from broker_core.engine.tables.consumer_filters import SQL92

@@ -9,7 +9,7 @@ revive queue: the ledger in memory knows the times, and records in their true or
 TIMER_DELIVER_MS is the time of writing, which a RocketMQ that takes the store over uses as its clock: it revives what is due,
 nothing early. Records of a store taken over from it arrive here whenever its timer delivers them.
 
-Source: spec broker §6.7.
+Source: docs/spec/broker.md §6.7.
 """
 
 from __future__ import annotations

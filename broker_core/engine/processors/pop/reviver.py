@@ -3,7 +3,7 @@
 RocketMQ's broker repeats them for ever and leaves the end to the client; here a message that was repeated as often as its group
 allows (``retryMaxTimes``) becomes a dead letter, as one that a pull consumer sends back does.
 
-Source: spec broker §6.7 (revive), §8.1.
+Source: docs/spec/broker.md §6.7 (revive), §8.1.
 """
 
 from __future__ import annotations

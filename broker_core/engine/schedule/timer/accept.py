@@ -1,4 +1,4 @@
-"""Whether a message with a time of its own is taken, and for when (Source: broker specification §3.6, steps 1 to 5)."""
+"""Whether a message with a time of its own is taken, and for when (Source: docs/spec/broker.md §3.6, steps 1 to 5)."""
 
 from __future__ import annotations
 
@@ -117,5 +117,5 @@ def _due_ms(name: str, text: str, now_ms: int) -> int | None:
 def _is_congested(waiting: int, limit: int, choose: Callable[[int], int]) -> bool:
     if waiting <= limit:
         return False
-    # 5.x refuses the rarer the fuller the slot is; meant is the opposite (Source: broker specification §3.6 step 5).
+    # 5.x refuses the rarer the fuller the slot is; meant is the opposite (Source: docs/spec/broker.md §3.6 step 5).
     return waiting >= 2 * limit or choose(1_000) < 1_000 * (waiting - limit) // limit

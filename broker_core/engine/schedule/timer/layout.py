@@ -12,7 +12,7 @@
 
 A position counts bytes from the start of the first timer log file ever made. A slot's count is its messages less its cancels.
 
-Source: store specification §14.1, broker specification §3.6.
+Source: docs/spec/store.md §14.1, docs/spec/broker.md §3.6.
 """
 
 from __future__ import annotations

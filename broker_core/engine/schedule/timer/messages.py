@@ -1,6 +1,6 @@
 """Timer messages: what the wheel needs to know of a record, and what is delivered or put again.
 
-Source: broker specification §3.6; properties of delivered messages as a 5.3 broker stores them.
+Source: docs/spec/broker.md §3.6; properties of delivered messages as a 5.3 broker stores them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The time is ``TIMER_OUT_MS`` + 1, which aligns to the same slot again.
 
-Source: remoting specification §2.6.4, broker specification §3.6.
+Source: docs/spec/remoting.md §2.6.4, docs/spec/broker.md §3.6.
 """
 
 from __future__ import annotations

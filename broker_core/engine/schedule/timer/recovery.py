@@ -7,7 +7,7 @@
     4. Messages that the log lacks are taken from the wheel topic: from the message behind the last unit on. If the log has lost
        units that the checkpoint promises, what was delivered before the read time is not taken again.
 
-Source: store specification §14.1 (recovery). Where a 5.x broker loses messages (a damaged log, a stop of more than a week),
+Source: docs/spec/store.md §14.1 (recovery). Where a 5.x broker loses messages (a damaged log, a stop of more than a week),
 this does not.
 """
 

@@ -182,7 +182,7 @@ class TimerStore:
     def places(self, slots_ms: Int64s, now_ms: int) -> Places:
         """Where messages go; those that are due already into their slots too, as far as the wheel reaches back.
 
-        Source: store specification §14.1 (roll).
+        Source: docs/spec/store.md §14.1 (roll).
         """
         write_ms = self.aligned(now_ms)
         window, low = self._roll_slots * self.precision_ms, (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms

@@ -1,6 +1,6 @@
 """Checkpoint and configuration files: readable, and in agreement with log and queues.
 
-Source: store specification §6, §7.
+Source: docs/spec/store.md §6, §7.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Records older than the oldest index file need no items: those files expire, and a crash of RocketMQ drops the newest one.
 
-Source: store specification §5.
+Source: docs/spec/store.md §5.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Consume queues, and their extensions, read from outside. Takes no lock, changes nothing.
 
-Source: store specification §4.1, §4.4, §4.6.
+Source: docs/spec/store.md §4.1, §4.4, §4.6.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class QueueReaders:
 
 
 def is_blank(units: Units) -> npt.NDArray[np.bool_]:
-    """Which units only fill the place of units that are gone (§4.4)."""
+    """Which units only fill the place of units that are gone (docs/spec/store.md §4.4)."""
     blank: npt.NDArray[np.bool_] = (units["record_bytes"] == PRE_BLANK_SIZE) & (units["physical_offset"] == 0)
     return blank
 

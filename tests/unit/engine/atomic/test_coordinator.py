@@ -1,4 +1,4 @@
-"""Answers to producers, case by case (Source: spec kafka §1.4, §1.10, §5.2, §5.3)."""
+"""Answers to producers, case by case (Source: docs/spec/kafka.md §1.4, §1.10, §5.2, §5.3)."""
 
 from contextlib import contextmanager
 

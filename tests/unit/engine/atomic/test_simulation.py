@@ -1,4 +1,4 @@
-"""Random histories of atomic transactions; the numbers are those of the invariants in the specification (kafka §3.9)."""
+"""Random histories of atomic transactions; the numbers are those of the invariants of docs/spec/kafka.md §3.9."""
 
 import copy
 

@@ -1,4 +1,7 @@
-"""What the list of conformance checks asks and no other test shows; tests/README.md has the rest. (Source: spec broker §19)"""
+"""What the list of conformance checks asks and no other test shows; tests/README.md has the rest.
+
+Source: docs/spec/broker.md §19.
+"""
 
 import asyncio
 import os

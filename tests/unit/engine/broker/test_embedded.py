@@ -21,8 +21,6 @@ from broker_core.protocol.json_body import emit, parse_object
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.transport.client import connect
-from broker_core.worker.questions.administration import CreateTopic
-from broker_core.worker.questions.stored_messages import SendMessage
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, pull_fields, send_fields
 from tests.support.embedded import started
 from tests.support.remoting_peer import eventually
@@ -328,21 +326,21 @@ def test_the_console_sends_and_creates_by_the_same_checks(tmp_path):
         broker = EmbeddedBroker(config_for(tmp_path), topics_changed=events.append)
         await broker.start()
         try:
-            await broker.create_topic(CreateTopic("Orders", 2, 2))
-            receipt = await broker.put_from_console(SendMessage("Orders", 1, b"hello", {"TAGS": "a"}))
+            await broker.create_topic("Orders", 2, 2, 6)
+            receipt = await broker.put_from_console("Orders", 1, b"hello", {"TAGS": "a"})
             message = decode_record(broker.store.record_at(parse_offset_message_id(receipt.offset_message_id)[1]))
             assert (message.body, message.queue_id, receipt.queue_offset) == (b"hello", 1, 0)
             assert len(message.properties["UNIQ_KEY"]) == 32
             assert ["Orders"] in events
             for topic, queue_id, properties in (("Orders", 5, {}), ("Orders", 0, {"DELAY": "x"}), ("a b", 0, {})):
                 with pytest.raises(RequestRefusedError):
-                    await broker.put_from_console(SendMessage(topic, queue_id, b"x", properties))
+                    await broker.put_from_console(topic, queue_id, b"x", properties)
             with pytest.raises(RequestRefusedError, match="illegal"):
-                await broker.create_topic(CreateTopic("a b", 1, 1))
+                await broker.create_topic("a b", 1, 1, 6)
         finally:
             await broker.stop()
         with pytest.raises(RequestRefusedError, match="stopping"):
-            await broker.put_from_console(SendMessage("Orders", 1, b"hello", {}))
+            await broker.put_from_console("Orders", 1, b"hello", {})
 
     asyncio.run(scenario())
 

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from broker_core.engine.nameserver.registration import TopicConfig
-from broker_core.engine.processors import pull_processor
+from broker_core.engine.processors import pull_admission
 from broker_core.engine.processors.pull_holds import HELD_BYTES_PER_PEER_MAX
 from broker_core.protocol import frame
 from broker_core.protocol.codes import RequestCode as Q
@@ -78,8 +78,8 @@ def traced(bench):
     """Bytes in use, without what is remembered for all connections together, within bounds of its own."""
     frame._KNOWN_FIELDS.clear()
     bench.dispatcher.pull.terms._known.clear()
-    pull_processor._parsed.cache_clear()
-    pull_processor.compile_filter.cache_clear()
+    pull_admission._parsed.cache_clear()
+    pull_admission.compile_filter.cache_clear()
     gc.collect()
     if not tracemalloc.is_tracing():
         tracemalloc.start()

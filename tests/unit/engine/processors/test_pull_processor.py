@@ -316,7 +316,7 @@ def test_a_held_pull_is_woken_by_a_message_that_its_sql_filter_wants(sql_bench, 
 
 
 def test_a_damaged_record_is_left_to_the_client(sql_bench):
-    wanted = sql_bench.dispatcher.pull.wanted(TermsReader().read(texts(pull_fields(**SQL))))
+    wanted = sql_bench.dispatcher.pull.admission.wanted(TermsReader().read(texts(pull_fields(**SQL))))
     assert wanted.matches(memoryview(bytes(100)))
 
 
@@ -340,7 +340,7 @@ def test_retries_can_be_filtered_by_the_filter_of_their_topic(tmp_path, peer):
 def test_tags_codes_of_delayed_messages_are_times_and_never_filtered(bench, peer):
     bench.put()
     terms = TermsReader().read(texts(pull_fields("SCHEDULE_TOPIC_XXXX", subscription="a")))
-    assert bench.dispatcher.pull.wanted(terms).accepts is None
+    assert bench.dispatcher.pull.admission.wanted(terms).accepts is None
 
 
 def test_lite_pulls_can_be_forbidden(tmp_path, peer):

@@ -16,7 +16,7 @@ from broker_core.engine.store.index_layout import (
 )
 from tests.support.golden import golden_store
 
-# Header, slots and items of the worked example (§17.5), in a smaller file: 7 slots, 10 items.
+# Header, slots and items of the worked example (docs/spec/store.md §17.5), in a smaller file: 7 slots, 10 items.
 HEADER = bytes.fromhex("0000018bcfe5687b0000018bcfe575ac000000000000000000000000000000c40000000300000005")
 ITEMS = (
     "6d6e114400000000000000000000000000000000"

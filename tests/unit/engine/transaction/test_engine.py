@@ -183,7 +183,7 @@ def test_resume_of_a_waiting_message_begins_its_checks_anew(bench):
 
 
 def test_progress_of_the_example(bench):
-    """Source: spec broker §4.6: halves 0 to 3, op 0 → half 0, op 1 → half 3, op 2 → half 1; half 2 is undecided and young."""
+    """Halves 0 to 3, op 0 → half 0, op 1 → half 3, op 2 → half 1; half 2 is undecided and young (docs/spec/broker.md §4.6)."""
     halves = [bench.send(b"%d" % number) for number in range(4)]
     for number in (0, 3, 1):
         bench.code(halves[number], ROLLBACK)

@@ -24,7 +24,7 @@ from gui.connections.cluster import (
     secret_owners,
     settled,
 )
-from gui.main_window.clusters import Clusters, attached_cluster, cluster_at
+from gui.operations.clusters import Clusters
 
 
 def test_the_current_store_comes_first_and_each_once():
@@ -59,8 +59,8 @@ def test_a_new_connection_shares_nothing_with_one_that_had_its_name_servers_once
     assert settled(Cluster(ATTACHED, "h:1"), [moved, replace(again, address="h:9")]).kept_under == "h:1#3"
     assert settled(Cluster(ATTACHED, "h:2", title="New"), [moved]) == replace(moved, title="New"), "it changes that one"
     clusters = Clusters(known=lambda: [moved, again])
-    assert [cluster_at(clusters, name) for name in ("h:1", "h:2", "h:3")] == [again, moved, None]
-    assert cluster_at(Clusters(known=lambda: [moved]), "h:1") == moved, "a link of before leads there"
+    assert [clusters.at(name) for name in ("h:1", "h:2", "h:3")] == [again, moved, None]
+    assert Clusters(known=lambda: [moved]).at("h:1") == moved, "a link of before leads there"
 
 
 def test_a_worker_reads_the_details_that_the_window_writes():
@@ -127,6 +127,6 @@ def test_what_is_kept_is_the_same_cluster_again(cluster):
 def test_an_attached_cluster_is_called_by_its_address_and_known_as_such():
     attached = Cluster(ATTACHED, "h:9876")
     assert attached.name == "h:9876"
-    assert attached_cluster(Clusters(known=lambda: [attached, Cluster(EMBEDDED, "/a")])) == attached
-    assert attached_cluster(Clusters(known=lambda: [Cluster(EMBEDDED, "/a"), attached])) is None
-    assert attached_cluster(Clusters()) is None
+    assert Clusters(known=lambda: [attached, Cluster(EMBEDDED, "/a")]).attached == attached
+    assert Clusters(known=lambda: [Cluster(EMBEDDED, "/a"), attached]).attached is None
+    assert Clusters().attached is None

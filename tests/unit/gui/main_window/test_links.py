@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gui.main_window.links import LINK_CHARACTERS_MAX, LinkError, is_link, link_to, place_of
-from gui.main_window.places import Place
+from gui.main_window.places import PagePlace
 
 NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.strip("/") and not name.isspace())
 
@@ -15,15 +15,15 @@ NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.strip("/") and
 @pytest.mark.parametrize(
     ("link", "place"),
     [
-        ("orbit://overview", Place("overview", {})),
-        ("orbit://delay?show=timers", Place("delay", {"show": "timers"})),
-        ("orbit://topic/orders", Place("topic", {"topic": "orders"})),
-        ("orbit://topic/%25RETRY%25billing", Place("topic", {"topic": "%RETRY%billing"})),
-        ("orbit://topics?topic=orders", Place("topics", {"topic": "orders"})),
-        ("orbit://group/4711", Place("consumers", {"group": "4711"})),
-        ("orbit://message/orders/3/4711", Place("messages", {"topic": "orders", "queue": 3, "offset": 4_711})),
-        ("orbit://message?physical_offset=77", Place("message", {"physical_offset": 77})),
-        ("orbit://messages?physical_offset=77", Place("messages", {"physical_offset": 77})),
+        ("orbit://overview", PagePlace("overview", {})),
+        ("orbit://delay?show=timers", PagePlace("delay", {"show": "timers"})),
+        ("orbit://topic/orders", PagePlace("topic", {"topic": "orders"})),
+        ("orbit://topic/%25RETRY%25billing", PagePlace("topic", {"topic": "%RETRY%billing"})),
+        ("orbit://topics?topic=orders", PagePlace("topics", {"topic": "orders"})),
+        ("orbit://group/4711", PagePlace("consumers", {"group": "4711"})),
+        ("orbit://message/orders/3/4711", PagePlace("messages", {"topic": "orders", "queue": 3, "offset": 4_711})),
+        ("orbit://message?physical_offset=77", PagePlace("message", {"physical_offset": 77})),
+        ("orbit://messages?physical_offset=77", PagePlace("messages", {"physical_offset": 77})),
     ],
 )
 def test_a_link_and_its_place(link, place):
@@ -32,24 +32,24 @@ def test_a_link_and_its_place(link, place):
 
 
 def test_an_id_is_written_in_large_letters_and_spaces_around_a_link_do_not_count():
-    assert place_of("  ORBIT://message/7f000001 ") == Place("messages", {"message_id": "7F000001"})
+    assert place_of("  ORBIT://message/7f000001 ") == PagePlace("messages", {"message_id": "7F000001"})
 
 
 @given(topic=NAMES, queue=st.integers(0, 10**6), offset=st.integers(0, 10**17), group=NAMES)
 def test_what_was_copied_leads_back(topic, queue, offset, group):
     for place in (
-        Place("topic", {"topic": topic}),
-        Place("topics", {"topic": topic}),
-        Place("consumers", {"group": group}),
-        Place("messages", {"topic": topic, "queue": queue, "offset": offset}),
-        Place("delay", {"level": queue, "show": topic}),
+        PagePlace("topic", {"topic": topic}),
+        PagePlace("topics", {"topic": topic}),
+        PagePlace("consumers", {"group": group}),
+        PagePlace("messages", {"topic": topic, "queue": queue, "offset": offset}),
+        PagePlace("delay", {"level": queue, "show": topic}),
     ):
         assert place_of(link_to(place)) == place
 
 
 def test_a_link_never_acts():
-    assert place_of("orbit://reports?report=throughput&run=1") == Place("reports", {"report": "throughput"})
-    assert link_to(Place("topic", {"create": True, "topic": "a"})) == "orbit://topic/a"
+    assert place_of("orbit://reports?report=throughput&run=1") == PagePlace("reports", {"report": "throughput"})
+    assert link_to(PagePlace("topic", {"create": True, "topic": "a"})) == "orbit://topic/a"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from gui.models.tag_parts import (
     OTHERS,
     PARTS_MAX,
     TAGS_SHOWN,
-    Look,
+    TagLook,
     look_at,
     mean_rates,
     part_length_ms,
@@ -64,13 +64,13 @@ def test_a_full_page_is_a_part_of_it_only():
 def test_what_was_cleaned_is_not_known_to_be_nothing():
     cleaned = look_at(page(["A"], [90], first=7, oldest=7), 50)
     assert cleaned.is_lost
-    assert shares([cleaned, Look({"A": 1})]) is None
+    assert shares([cleaned, TagLook({"A": 1})]) is None
     begun = look_at(page(["A"], [90], first=0, oldest=0), 50)
     assert shares([begun]) == {}
 
 
 def test_layers_are_shares_of_what_came_in():
-    looks = {0: (Look({"A": 3, "B": 1}),), 10: (Look({"A": 1}), Look({NO_TAG: 1}))}
+    looks = {0: (TagLook({"A": 3, "B": 1}),), 10: (TagLook({"A": 1}), TagLook({NO_TAG: 1}))}
     layers = tag_layers(looks, [0, 10, 20, 30], [100.0, 10.0, 7.0, NAN])
     assert [layer.tag for layer in layers] == ["A", "B", NO_TAG]
     by_tag = {layer.tag: layer.rates for layer in layers}
@@ -80,7 +80,7 @@ def test_layers_are_shares_of_what_came_in():
 
 
 def test_many_tags_are_the_largest_and_others():
-    looks = {0: (Look({f"T{number}": 10 - number for number in range(8)}),)}
+    looks = {0: (TagLook({f"T{number}": 10 - number for number in range(8)}),)}
     layers = tag_layers(looks, [0], [52.0])
     assert [layer.tag for layer in layers] == ["T0", "T1", "T2", "T3", OTHERS]
     assert len(layers) == TAGS_SHOWN + 1

@@ -9,12 +9,12 @@ import string
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 
 from broker_core.counted import counted
-from gui.models.hops import Hop
+from gui.models.hops import ConnectionHop
 from gui.words.child_words import _FORMS, child_text
-from gui.words.text import CatalogueTranslator, load_catalogue
+from gui.words.text import load_catalogue
+from tests.support.languages import shown_in
 
 BROKER_CORE = Path(__file__).resolve().parents[4] / "broker_core"
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -48,10 +48,8 @@ LINES = {
 
 @pytest.fixture
 def chinese(qapp):
-    translator = CatalogueTranslator(load_catalogue("zh"))
-    QCoreApplication.installTranslator(translator)
-    yield
-    QCoreApplication.removeTranslator(translator)
+    with shown_in("zh"):
+        yield
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -95,7 +93,9 @@ def given_to(path: Path, *names: str) -> list[str]:
 
 
 def test_a_hop_is_told_with_the_signs_of_the_language(qapp, request):
-    hop = Hop("Name", "h", fault="the name h cannot be resolved (Name or service not known)", advice="Give HOST:PORT.")
+    hop = ConnectionHop(
+        "Name", "h", fault="the name h cannot be resolved (Name or service not known)", advice="Give HOST:PORT."
+    )
     assert hop.what_is_wrong == "the name h cannot be resolved (Name or service not known). Give HOST:PORT."
     request.getfixturevalue("chinese")
     assert "。" in hop.what_is_wrong.removesuffix("。")

@@ -1,17 +1,9 @@
-import math
-
 import pytest
 
-from broker_core.api import JsonBodyError, MessageQueue, emit
-from monitoring.admin.clients import (
-    BLOCKED_AFTER_MS,
-    FindingKind,
-    ask_running_info,
-    findings,
-    read_running_info,
-    read_stacks,
-)
-from tests.support.fake_broker import JSTACK, running_info
+from broker_core.api import MessageQueue, read_running_info
+from broker_core.protocol.json_body import emit
+from monitoring.admin.clients import BLOCKED_AFTER_MS, FindingKind, ask_running_info, findings, read_stacks
+from tests.support.fake_broker import JSTACK
 
 NOW_MS = 1_795_227_302_640
 
@@ -29,27 +21,6 @@ def info(client: str, *, held: int = 0, consumed_ms: int = NOW_MS, orderly: bool
             }
         ),
     )
-
-
-def test_what_a_java_client_tells_is_read():
-    told = read_running_info("c1", emit(running_info("c1", stacks=True)))
-    assert (told.version, told.threads, told.is_push, told.is_orderly) == ("V4_9_8", 20, True, False)
-    assert (told.consumed_rate, told.failed_rate, told.consume_ms, told.held_messages) == (190.0, 2.2, 20.8, 12)
-    assert told.subscriptions == (("payments", "*"),)
-    assert (told.queues[0].topic, told.queues[0].queue_id, told.queues[0].commit_offset) == ("payments", 0, 5)
-    assert told.stacks == JSTACK
-
-
-def test_what_a_client_leaves_out_is_unknown():
-    told = read_running_info("c", b"{}")
-    assert (told.threads, told.start_ms, told.queues, told.stacks) == (-1, -1, (), "")
-    assert math.isnan(told.consumed_rate)
-    assert math.isnan(told.consume_ms)
-
-
-def test_what_is_no_object_is_refused():
-    with pytest.raises(JsonBodyError):
-        read_running_info("c", b"[]")
 
 
 def test_stacks_are_asked_for_by_name():

@@ -1,6 +1,6 @@
 import pytest
 
-from broker_core.api import JsonBodyError, RequestCode
+from broker_core.api import RequestCode
 from monitoring.admin.offsets import (
     SNAPSHOTS_MAX,
     TO_THE_END,
@@ -9,7 +9,6 @@ from monitoring.admin.offsets import (
     offline_requests,
     online_requests,
     plan_moves,
-    read_offset,
     snapshot_of,
     snapshots_from_text,
     snapshots_to_text,
@@ -72,12 +71,6 @@ def test_without_members_each_offset_is_set():
     requests = offline_requests("g", "t", plan_moves(STANDS, ResetKind.LATEST))
     assert {request.code for request in requests} == {RequestCode.UPDATE_CONSUMER_OFFSET}
     assert [request.fields["commitOffset"] for request in requests] == ["1000", "500"]
-
-
-def test_the_offset_of_an_answer():
-    assert read_offset({"offset": "7"}) == 7
-    with pytest.raises(JsonBodyError):
-        read_offset({})
 
 
 def test_snapshots_survive_as_text_and_what_is_none_is_left_out():

@@ -2,9 +2,8 @@
 
 import math
 
-import pytest
-
-from broker_core.api import CodecError, RequestCode, emit
+from broker_core.api import RequestCode
+from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import BrokerAnswer
 from monitoring.admin.runtime import PutBucket, runtime_of, runtime_request
 from tests.support.fake_operations import fake_broker_answers
@@ -32,9 +31,3 @@ def test_a_figure_that_is_missing_or_none_is_unknown():
     runtime = runtime_of(answer(a="x"))
     assert math.isnan(runtime.number("a"))
     assert math.isnan(runtime.number("b"))
-
-
-@pytest.mark.parametrize("body", [b"", b'{"table":[]}', b"[1]", b"\xff"])
-def test_an_answer_without_a_table_is_refused(body):
-    with pytest.raises(CodecError):
-        runtime_of(BrokerAnswer({}, body))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from broker_core.api import CodecError, RequestCode, SettingKind, SettingSpec, setting_specs
+from broker_core.api import RequestCode, SettingKind, SettingSpec, setting_specs
 from broker_core.config import BrokerConfig, live_settings, setting_value, with_settings
-from broker_core.worker.questions.administration import BrokerAnswer
 from monitoring.admin.settings import Fault, Setting, change_request, fault_of, settings_of, settings_request
 from tests.support.fake_operations import fake_broker_answers
 
@@ -30,11 +29,6 @@ def test_what_is_live_is_what_the_broker_says():
     assert {key for key, spec in SPECS.items() if spec.is_live} == live_settings().keys()
     assert SPECS["fileReservedTime"] == SettingSpec("fileReservedTime", SettingKind.NUMBER, "72", True, 0, 1_000_000)
     assert "tls.server.keyPassword" not in SPECS
-
-
-def test_an_answer_that_is_no_text_is_refused():
-    with pytest.raises(CodecError):
-        settings_of(BrokerAnswer({}, b"a=\xff"))
 
 
 def test_a_change_is_lines():

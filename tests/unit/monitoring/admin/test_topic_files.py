@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.api import UsageError
+from broker_core.api import TopicSettings, UsageError
 from monitoring.admin.topic_files import TOPICS_MAX, EntryFault, TopicEntry, read_topic_file, topics_csv, topics_json
-from monitoring.admin.topics import TopicSettings
 
 ORDERS = TopicSettings("orders", 16, 8, 6, order=True, attributes={"message.type": "FIFO", "team": "shop"})
 AUDIT = TopicSettings("audit-log", 2, 2, 4)

@@ -26,7 +26,7 @@ PRODUCER = HostAddress.parse("192.168.1.20:54321")
 BROKER_V6 = HostAddress.parse("[::1]:10911")
 PRODUCER_V6 = HostAddress.parse("[fe80::2]:54321")
 
-# Worked example of the store specification, §17.1 and §17.2.
+# Worked example of docs/spec/store.md §17.1 and §17.2.
 MESSAGE_1 = bytes.fromhex(
     "000000c4" "daa320a7" "69c865ed" "00000001" "00000000" "0000000000000000" "0000000000000000" "00000000"
     "0000018bcfe56800" "c0a801140000d431" "0000018bcfe5687b" "c0a8010a00002a9f" "00000000" "0000000000000000"

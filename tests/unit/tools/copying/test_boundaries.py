@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.puller import Puller
 from broker_core.errors import UsageError
-from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
-from broker_core.tools.copying.boundaries import range_of
-from broker_core.tools.copying.order import Wanted
+from broker_core.tools.copying.boundaries import copied_part
+from broker_core.tools.copying.order import CopyRange
 
 HOST = HostAddress.parse("127.0.0.1:1")
 
@@ -40,19 +41,20 @@ def answer_of(asking):
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        (Wanted(), (10, 20)),
-        (Wanted(since_ms=12, until_ms=15), (12, 15)),
-        (Wanted(since_ms=99), (20, 20)),
-        (Wanted(until_ms=3), (10, 10)),
-        (Wanted(first_offset=0, end_offset=12), (10, 12)),
-        (Wanted(first_offset=50), (20, 20)),
-        (Wanted(last=3), (17, 20)),
-        (Wanted(until_ms=15, last=99), (10, 15)),
+        (CopyRange(), (10, 20)),
+        (CopyRange(since_ms=12, until_ms=15), (12, 15)),
+        (CopyRange(since_ms=99), (20, 20)),
+        (CopyRange(until_ms=3), (10, 10)),
+        (CopyRange(first_offset=0, end_offset=12), (10, 12)),
+        (CopyRange(first_offset=50), (20, 20)),
+        (CopyRange(last=3), (17, 20)),
+        (CopyRange(until_ms=15, last=99), (10, 15)),
     ],
 )
 def test_what_is_wanted_of_a_queue(wanted, found):
     broker = Broker(list(range(100)), 0)
-    assert answer_of(range_of(broker, "a", MessageQueue("t", "b", 0), wanted, low=10, high=20)) == found
+    part = answer_of(copied_part(Puller(broker), QueueSlice("t", "b", "a", 0, 10, 20), wanted))
+    assert (part.first, part.end) == found
 
 
 @pytest.mark.parametrize(
@@ -61,4 +63,4 @@ def test_what_is_wanted_of_a_queue(wanted, found):
 )
 def test_ranges_that_are_none_are_refused(wrong):
     with pytest.raises(UsageError):
-        Wanted(**wrong)
+        CopyRange(**wrong)

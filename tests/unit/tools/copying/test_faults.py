@@ -12,7 +12,7 @@ from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.ends import opened
 from broker_core.tools.copying.patience import Patience, Surroundings
 from broker_core.tools.copying.receipt import Receipt
-from broker_core.tools.copying.survey import Survey
+from broker_core.tools.copying.survey import CopyPlanner
 from tests.support.copying import LosingSender, StoppedClock, two_brokers
 
 
@@ -35,7 +35,7 @@ async def numbers(pair, topic="orders", queue=0):
 async def copy_with(pair, path, sender_of, *, patience=None, topic="orders"):
     order = pair.order(topic)
     async with opened(order, source=None, target=None, serve=serving_store) as ends:
-        receipt = Receipt(path, await Survey(order, ends.source, ends.target).plan())
+        receipt = Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
         return await pair.carry_out(receipt, ends, sender=sender_of(ends.sender), patience=patience)
 
 
@@ -86,7 +86,7 @@ def test_what_a_killed_run_may_have_sent_is_named_when_it_is_sent_again(tmp_path
         await pair.fill("orders", 6, queues=1)
         order = pair.order("orders")
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
-            with Receipt(path, await Survey(order, ends.source, ends.target).plan()) as receipt:
+            with Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan()) as receipt:
                 receipt.hand_on(0, 3)
         receipt = await pair.go_on(path)
         assert await numbers(pair) == list(range(6))
@@ -152,7 +152,7 @@ def test_a_stop_waits_for_no_answer_of_the_source_either(tmp_path):
         await pair.fill("orders", 3, queues=1)
         patience, order = pair.patience(), pair.order("orders")
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
-            receipt = Receipt(path, await Survey(order, ends.source, ends.target).plan())
+            receipt = Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
 
             async def silent(*_args):
                 patience.stop("it was stopped")

@@ -9,7 +9,7 @@ import pytest
 
 from broker_core.errors import UsageError
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.tools.copying.order import Wanted
+from broker_core.tools.copying.order import CopyRange
 from tests.support.copying import NAMES, two_brokers
 
 
@@ -61,7 +61,7 @@ def test_everything_of_producers_arrives_in_order_and_the_source_stays(tmp_path)
 def test_a_range_of_offsets_and_the_newest(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 20, queues=2)
-        wanted = Wanted(first_offset=2, end_offset=8, last=4)
+        wanted = CopyRange(first_offset=2, end_offset=8, last=4)
         await pair.copy(pair.order("orders", wanted=wanted), path)
         return [int(message.body) for message in await pair.stored("orders", 1)]
 
@@ -78,7 +78,7 @@ def test_settings_of_what_exists_stay_unless_asked(tmp_path):
 
         async def settings():
             topic = (await pair.admins[1].topic_configs(address))["orders"]
-            return topic["writeQueueNums"], (await pair.admins[1].groups())["billing"]["retryMaxTimes"]
+            return topic["writeQueueNums"], (await pair.admins[1].groups())["billing"].retry_times_max
 
         plan = await pair.plan(pair.order("orders", groups=("billing",)))
         assert plan.topics[0].differences == ("queues to read: 2, not 4", "queues to write: 2, not 4")
@@ -134,7 +134,7 @@ def test_offsets_go_to_the_position_of_the_copy(tmp_path):
         for queue, offset in ((0, 6), (1, 1)):
             await pair.admins[0].set_consumer_offset("billing", MessageQueue("orders", NAMES[0], queue), offset)
         await pair.copy(pair.order("orders"), path)
-        wanted = Wanted(first_offset=4)
+        wanted = CopyRange(first_offset=4)
         order = pair.order("orders", wanted=wanted, groups=("*",), offsets=True)
         plan = await pair.plan(order)
         text = "\n".join(plan.lines())

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
-from broker_core.client.admin import AdminClient, TopicOffset
-from broker_core.client.route import QueueData, Route
+from broker_core.client.admin import AdminClient
+from broker_core.cluster.records import split_records
 from broker_core.errors import NetworkError, OrbitError, RecordError, RemoteError, UsageError
+from broker_core.protocol.admin.offsets import QueueOffsets
+from broker_core.protocol.admin.routes import QueueData, Route
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
-from broker_core.tools.search.cluster import ClusterSearch, split_records
+from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.gaps import Gaps
 from broker_core.tools.search.language import parse_filter
 
@@ -62,21 +64,19 @@ class FakeAdmin:
             raise NetworkError(f"no route to {topic}")
         return self.routes[topic]
 
-    async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+    async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, QueueOffsets]:
         self._reach(address)
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
-        return {MessageQueue(topic, name, queue): TopicOffset(0, 10, self.newest_ms) for queue in (0, 1)}
-
-    async def unlisted_queues_of(
-        self, _address: str, broker: str, topic: str, read_queues: int, listed: Collection[int]
-    ) -> dict[MessageQueue, TopicOffset]:
-        return {MessageQueue(topic, broker, one): TopicOffset(0, 10, 0) for one in range(read_queues) if one not in listed}
+        return {MessageQueue(topic, name, queue): QueueOffsets(0, 10, self.newest_ms) for queue in (0, 1)}
 
     async def offset_by_time_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
         return self.guess
 
     async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
         return self.low
+
+    async def max_offset_of(self, _address: str, _queue: MessageQueue) -> int:
+        return 10
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
         self._reach(address)
@@ -210,7 +210,7 @@ def test_a_broker_that_is_lost_is_asked_once_however_many_topics_it_has():
     asked: list[str] = []
     stats = admin.topic_stats_of
 
-    async def topic_stats_of(address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+    async def topic_stats_of(address: str, topic: str) -> dict[MessageQueue, QueueOffsets]:
         asked.append(address)
         await asyncio.sleep(0)
         return await stats(address, topic)

@@ -3,8 +3,8 @@
 import asyncio
 import struct
 
-from broker_core.protocol.codes import RequestCode
-from broker_core.protocol.frame import RemotingCommand
+from broker_core.cluster.model import OFFSET_MAX, QueueSlice
+from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import HALF_TOPIC
 from broker_core.worker.attached.halves import HalfQueue
 
@@ -19,12 +19,16 @@ class EmptyBroker:
         await self._answer()
         return -1
 
-    async def ask(self, _broker: str, _command: RemotingCommand) -> RemotingCommand:
+    async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
         await self._answer()
-        return RemotingCommand(0, {"offset": "0"})
+        return 0
 
-    def address_of(self, _broker: str) -> str:
-        return "127.0.0.1:1"
+    async def max_offset_of(self, _address: str, _queue: MessageQueue) -> int:
+        await self._answer()
+        return 0
+
+    def slice_of(self, queue: MessageQueue) -> QueueSlice:
+        return QueueSlice(queue.topic, queue.broker_name, "127.0.0.1:1", queue.queue_id, 0, OFFSET_MAX)
 
     async def _answer(self) -> None:
         self.open += 1
@@ -46,9 +50,8 @@ def test_looks_at_one_time_come_one_after_the_other():
 class BrokenBroker(EmptyBroker):
     """Its half queue has two messages, and neither is a record."""
 
-    async def ask(self, _broker: str, command: RemotingCommand) -> RemotingCommand:
-        end = "2" if command.code == RequestCode.GET_MAX_OFFSET and command.ext_fields["topic"] == HALF_TOPIC else "0"
-        return RemotingCommand(0, {"offset": end})
+    async def max_offset_of(self, _address: str, queue: MessageQueue) -> int:
+        return 2 if queue.topic == HALF_TOPIC else 0
 
     async def pull_records(self, _address: str, _queue: object, offset: int, count: int) -> tuple[bytes, int]:
         return struct.pack(">i", 8) * 2 * count, offset + count

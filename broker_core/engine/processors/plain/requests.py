@@ -1,0 +1,121 @@
+"""Plain sends and pulls as typed values, and the start of a binary header (Source: docs/spec/remoting.md §1.2, §1.3).
+
+The codecs of this package make them from the bytes of a frame; `broker_core.engine.processors.send_processor` and
+`broker_core.engine.processors.pull_processor` serve them. A codec knows how a request is written and how its answer is written.
+It does not know what a broker permits, stores or counts.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple, Protocol
+
+from broker_core.engine.processors.pull_request import PullTerms
+from broker_core.engine.processors.send_header import SendHeader
+from broker_core.protocol.codes import LanguageCode, ResponseCode, SerializeType
+from broker_core.protocol.frame import RemotingCommand, reply_to
+
+HEAD: Final = Struct(">IIhbhiiii")
+"""Frame length, kind and header length; code, language, version, opaque, flag, remark length, fields length."""
+assert HEAD.size == 29
+
+OPAQUE_POSITION: Final = 13
+OPAQUE_BYTES: Final = 4
+"""Of the opaque in it."""
+
+
+def _opaque_number(opaque: bytes, kind: SerializeType) -> int:
+    return int(opaque) if kind is SerializeType.JSON else int.from_bytes(opaque, "big", signed=True)
+
+
+class SendAnswers(Protocol):
+    """Writes the answers to the sends of one producer to one queue."""
+
+    kind: SerializeType
+
+    def answer(self, opaque: bytes, physical_offset: int, queue_offset: int) -> bytes:
+        """The frame that answers a stored send; ``opaque`` as it came."""
+
+
+class PlainSend(NamedTuple):
+    """A send of one message by a client before 5.0. A named tuple, because one is made for each send.
+
+    Attributes:
+        opaque: As it stands in the frame: four bytes, or decimal digits in JSON.
+        answers: Writes the answer.
+    """
+
+    header: SendHeader
+    body: bytes
+    opaque: bytes
+    answers: SendAnswers
+    version: int
+    language: LanguageCode
+
+    @property
+    def serialize_type(self) -> SerializeType:
+        """Encoding of the header, and of the answer's."""
+        return self.answers.kind
+
+    def reply(
+        self, code: int = ResponseCode.SUCCESS, remark: str | None = None, ext_fields: dict[str, str] | None = None
+    ) -> RemotingCommand:
+        """Any other answer, as `RemotingCommand.reply` makes it."""
+        kind = self.answers.kind
+        return reply_to(_opaque_number(self.opaque, kind), kind, code, remark, ext_fields)
+
+
+class PullGrant:
+    """That pulls with the same terms may have every message; kept by `PullAdmission` with what is alike in them.
+
+    Attributes:
+        seen: What this was decided from; empty before. When it has changed, the next pull is checked again.
+        broker_id: From where they should pull next.
+    """
+
+    __slots__ = ("broker_id", "seen")
+
+    def __init__(self) -> None:
+        self.seen: tuple[object, ...] = ()
+        self.broker_id = 0
+
+
+class FoundHead(Protocol):
+    """Writes the start of the frame, up to the body, that answers a pull with messages."""
+
+    def __call__(  # noqa: PLR0917  the hot path names no arguments
+        self, opaque: bytes, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int, /
+    ) -> bytes: ...
+
+
+class PlainPull(NamedTuple):
+    """A pull; a named tuple, as `PlainSend`.
+
+    Attributes:
+        committed: The offset to commit, where the terms have `FLAG_COMMIT_OFFSET`.
+        opaque: As it stands in the frame: four bytes, or decimal digits in JSON.
+        grant: Shared by all pulls that differ in their three numbers only.
+        found_head: Writes the answer.
+    """
+
+    terms: PullTerms
+    is_lite: bool
+    offset: int
+    committed: int
+    opaque: bytes
+    grant: PullGrant
+    found_head: FoundHead
+    serialize_type: SerializeType
+    version: int
+    language: LanguageCode
+
+    @property
+    def opaque_number(self) -> int:
+        """The opaque as a number."""
+        return _opaque_number(self.opaque, self.serialize_type)
+
+    def reply(
+        self, code: int = ResponseCode.SUCCESS, remark: str | None = None, ext_fields: dict[str, str] | None = None
+    ) -> RemotingCommand:
+        """Any other answer, as `RemotingCommand.reply` makes it."""
+        return reply_to(self.opaque_number, self.serialize_type, code, remark, ext_fields)

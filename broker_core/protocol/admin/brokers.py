@@ -1,0 +1,83 @@
+"""What name servers know of brokers, and brokers of themselves: addresses, runtime figures, settings.
+
+Source: docs/spec/remoting.md §2.5.2, §2.5.3, §4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker_core.errors import CodecError, UsageError
+from broker_core.protocol.admin.routes import MASTER_ID
+from broker_core.protocol.admin.values import Body, reading
+from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.protocol.properties_text import parse_properties
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPlace:
+    """Where a broker of a cluster is."""
+
+    name: str
+    cluster: str
+    addresses: dict[int, str]
+    """Broker id → address; 0 is the master."""
+
+    @property
+    def address(self) -> str:
+        """The master's, or that of the first slave where there is no master now."""
+        return self.addresses[MASTER_ID] if MASTER_ID in self.addresses else self.addresses[min(self.addresses)]
+
+    @property
+    def has_master(self) -> bool:
+        return MASTER_ID in self.addresses
+
+    @property
+    def slaves(self) -> list[str]:
+        """Addresses of its slaves, by their ids."""
+        return [self.addresses[number] for number in sorted(self.addresses) if number != MASTER_ID]
+
+
+def read_brokers(body: Body) -> list[BrokerPlace]:
+    """Brokers with an address, by name, from GET_BROKER_CLUSTER_INFO.
+
+    Raises:
+        JsonBodyError: The body is no such answer; so with all readers of this package.
+    """
+    found = []
+    with reading("the list of brokers", body) as value:
+        for name, data in (value.get("brokerAddrTable") or {}).items():
+            addresses = {int(number): str(address) for number, address in (data.get("brokerAddrs") or {}).items()}
+            if addresses:
+                found.append(BrokerPlace(str(name), str(data.get("cluster") or ""), addresses))
+    return sorted(found, key=lambda broker: broker.name)
+
+
+def read_runtime(body: Body) -> dict[str, str]:
+    """Figures of a broker under RocketMQ's keys, from GET_BROKER_RUNTIME_INFO."""
+    with reading("the figures of a broker", body) as value:
+        return {str(key): str(figure) for key, figure in value["table"].items()}
+
+
+def read_broker_settings(body: Body) -> dict[str, str]:
+    """Settings of a broker under RocketMQ's keys, from GET_BROKER_CONFIG.
+
+    Raises:
+        CodecError: The body is no text.
+    """
+    try:
+        return parse_properties(bytes(body).decode())
+    except UnicodeDecodeError as error:
+        raise CodecError(f"the broker's settings are no text: {error}") from error
+
+
+def read_level_table(text: str) -> DelayLevels | None:
+    """The delay levels of a broker, from its setting ``messageDelayLevel``; None where it names none.
+
+    Raises:
+        CodecError: They are no delays.
+    """
+    try:
+        return DelayLevels(text) if text else None
+    except UsageError as error:
+        raise CodecError(f"the delay levels of a broker cannot be read: {error.message}") from error

@@ -1,0 +1,112 @@
+"""Consumer groups of brokers: their settings, read and sent, and the groups of a topic.
+
+Source: docs/spec/remoting.md §2.5.4 (200, 352), §2.5.6, §4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broker_core.protocol.admin.values import Body, reading
+from broker_core.protocol.json_body import JsonBodyError, emit
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """What the broker allows a consumer group. ``others`` are fields that are not shown and sent back unchanged."""
+
+    name: str
+    consume_enabled: bool = True
+    consume_from_min: bool = True
+    broadcast_enabled: bool = True
+    orderly: bool = False
+    """5.x: its proxy delivers in order."""
+    retry_queues: int = 1
+    retry_times_max: int = 16
+    notify_members: bool = True
+    broker_id: int = 0
+    broker_id_when_slow: int = 1
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+
+_ORDERLY = "consumeMessageOrderly"
+_FIELDS = {
+    "consumeEnable": "consume_enabled",
+    "consumeFromMinEnable": "consume_from_min",
+    "consumeBroadcastEnable": "broadcast_enabled",
+    _ORDERLY: "orderly",
+    "retryQueueNums": "retry_queues",
+    "retryMaxTimes": "retry_times_max",
+    "brokerId": "broker_id",
+    "whichBrokerWhenConsumeSlowly": "broker_id_when_slow",
+    "notifyConsumerIdsChangedEnable": "notify_members",
+}
+GROUP_KEYS = tuple(_FIELDS)
+"""RocketMQ's keys of the settings that are known."""
+
+
+def read_group_settings(body: Body) -> GroupSettings:
+    """A SubscriptionGroupConfig, from GET_SUBSCRIPTIONGROUP_CONFIG.
+
+    Raises:
+        JsonBodyError: It is none, or a field has a value of another type.
+    """
+    with reading("the config of a group", body) as value:
+        return _settings(value)
+
+
+def read_all_group_settings(body: Body) -> dict[str, GroupSettings]:
+    """The settings of all groups of a broker, by name, from GET_ALL_SUBSCRIPTIONGROUP_CONFIG; raises `JsonBodyError`."""
+    with reading("the table of groups", body) as value:
+        return {name: _settings({**config, "groupName": name}) for name, config in _configs(value).items()}
+
+
+def read_group_configs(body: Body) -> dict[str, dict[str, Any]]:
+    """As `read_all_group_settings`, with RocketMQ's keys and all that a broker keeps of a group."""
+    with reading("the table of groups", body) as value:
+        return _configs(value)
+
+
+def read_groups_of_topic(body: Body) -> list[str]:
+    """Names of the groups that consume a topic, from QUERY_TOPIC_CONSUME_BY_WHO; raises `JsonBodyError`."""
+    with reading("the groups of a topic", body) as value:
+        return [str(group) for group in value.get("groupList") or ()]
+
+
+def group_body(settings: GroupSettings) -> bytes:
+    """Body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
+    body: dict[str, Any] = {**settings.others, "groupName": settings.name}
+    body |= {key: getattr(settings, name) for key, name in _FIELDS.items() if key != _ORDERLY}
+    # What 4.x brokers do not have is not sent to them.
+    if settings.orderly or "groupRetryPolicy" in settings.others:
+        body[_ORDERLY] = settings.orderly
+    return emit(body)
+
+
+def _settings(value: Mapping[Any, Any]) -> GroupSettings:
+    if not value.get("groupName"):
+        raise JsonBodyError("the broker's answer is no group config: it has no groupName")
+    settings = GroupSettings(str(value["groupName"]))
+    given = {key: name for key, name in _FIELDS.items() if value.get(key) is not None}
+    known: dict[str, Any] = {name: _as_type_of(getattr(settings, name), value[key], key) for key, name in given.items()}
+    others = {str(key): item for key, item in value.items() if key not in _FIELDS and key != "groupName"}
+    return replace(settings, **known, others=others)
+
+
+def _as_type_of(default: object, value: object, key: str) -> bool | int:
+    if isinstance(default, bool):
+        return str(value).lower() == "true"
+    try:
+        return int(str(value))
+    except ValueError as error:
+        raise JsonBodyError(f"{key} of a group should be a whole number, not {value!r}") from error
+
+
+def _configs(value: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
+    table = value.get("subscriptionGroupTable") or {}
+    if not all(isinstance(config, dict) for config in table.values()):
+        raise JsonBodyError("the broker's answer has a subscriptionGroupTable that is none")
+    # A broker that creates groups on its own may have made one without a name, which no request can name.
+    return {str(name): config for name, config in table.items() if name}

@@ -1,0 +1,38 @@
+"""The pictures that README.md shows: the file of each, its page and its look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gui.gallery.stage import Look
+from gui.views.page import PageArguments
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+REPORT = "throughput"
+TOPIC, GROUP = "orders", "payment-settle"
+"""Of the demo: the busiest topic, and the group that falls behind."""
+DARK, LIGHT, LIGHT_CHINESE = Look("dark", "en"), Look("light", "en"), Look("light", "zh")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadmePicture:
+    """A page of the window as README.md shows it."""
+
+    name: str
+    """Of the file, without its suffix."""
+    page_id: str
+    look: Look
+    place: PageArguments = field(default_factory=dict)
+
+
+PICTURES = (
+    ReadmePicture("overview", "overview", DARK),
+    ReadmePicture("topics", "topics", DARK, {"topic": TOPIC}),
+    ReadmePicture("consumers", "consumers", DARK, {"group": GROUP}),
+    ReadmePicture("messages", "messages", LIGHT, {"topic": TOPIC}),
+    ReadmePicture("reports", "reports", LIGHT, {"show": "result"}),
+    ReadmePicture("overview-zh", "overview", LIGHT_CHINESE),
+    ReadmePicture("welcome", "welcome", DARK),
+)
+"""In the order in which they are taken: neighbours share a look where they can, because restyling the window takes time."""

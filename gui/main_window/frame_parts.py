@@ -1,0 +1,54 @@
+"""`FrameParts`: the widgets of the frame and what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.main_window.live import LiveFeed
+from gui.main_window.navigation import Navigation
+from gui.main_window.page_area import PageArea
+from gui.main_window.side_bar import SideBar
+from gui.main_window.status_bar import StatusBar
+from gui.main_window.tool_bar import ToolBar
+from gui.views.time_range import TimeRangeChoice
+from gui.widgets.connection_stripe import ConnectionStripe
+from gui.widgets.notice import Banner
+from gui.widgets.production_bar import ProductionBar
+from gui.widgets.progress_line import ProgressLine
+
+
+@dataclass(frozen=True, slots=True)
+class FrameParts:
+    """Bars above and below, the side bar left, the pages in the middle."""
+
+    live: LiveFeed
+    time_range: TimeRangeChoice
+    navigation: Navigation
+    tool_bar: ToolBar
+    side_bar: SideBar
+    area: PageArea
+    status_bar: StatusBar
+    banner: Banner
+    production: ProductionBar
+    stripe: ConnectionStripe
+    progress: ProgressLine
+
+    def laid_out(self) -> QWidget:
+        """A widget with all of them in their places."""
+        right, central, middle = QWidget(), QWidget(), QHBoxLayout()
+        lines, whole = QVBoxLayout(right), QVBoxLayout(central)
+        for layout in (lines, whole):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        lines.addWidget(self.banner)
+        lines.addWidget(self.area, 1)
+        middle.setSpacing(0)
+        middle.addWidget(self.side_bar)
+        middle.addWidget(right, 1)
+        for bar in (self.stripe, self.production, self.tool_bar, self.progress):
+            whole.addWidget(bar)
+        whole.addLayout(middle, 1)
+        whole.addWidget(self.status_bar)
+        return central

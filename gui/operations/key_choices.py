@@ -1,0 +1,119 @@
+"""`KeyChoices`: the keys that the user gave to actions, kept in the settings, and what speaks against a key.
+
+Only what differs from the keys that actions came with is kept, so that a later version may bring others.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QKeySequence
+
+from gui.operations.actions import ActionRegistry
+from gui.operations.page_keys import PAGE_KEYS
+from gui.words.text import tr
+
+KEYS_GROUP = "keys"
+_NEEDED = (
+    "Tab", "Shift+Tab", "Return", "Enter", "Esc", "Backspace", "Up", "Down", "Left", "Right", "Home", "End", "PgUp", "PgDown",
+)  # fmt: skip
+"""Keys that move the focus and the selection, or end a dialog; with Shift they extend the selection."""
+_OF_FIELDS = ("Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X", "Ctrl+Z", "Ctrl+Y")
+_MODIFIERS = ("Ctrl", "Shift", "Alt", "Meta", "AltGr")
+
+
+class KeyChoices:
+    """Acts on one registry.
+
+    Args:
+        registry: Of the window.
+        settings: Where choices are kept; shared by all windows.
+    """
+
+    def __init__(self, registry: ActionRegistry, settings: QSettings) -> None:
+        self._registry = registry
+        self._settings = settings
+
+    def load(self) -> None:
+        """Take the keys that were kept; of a file that somebody edited, what can be used."""
+        self._registry.use_keys(self.kept())
+
+    def kept(self) -> dict[str, str]:
+        """Action → key, of those that were changed."""
+        self._settings.beginGroup(KEYS_GROUP)
+        try:
+            texts = {action_id: str(self._settings.value(action_id, "")) for action_id in self._settings.allKeys()}
+        finally:
+            self._settings.endGroup()
+        read = {action_id: (text, standard(text)) for action_id, text in texts.items()}
+        return {action_id: key for action_id, (text, key) in read.items() if key or not text}
+
+    def is_changed(self, action_id: str) -> bool:
+        """Whether an action has another key than it came with."""
+        action = self._registry.get(action_id)
+        return action is not None and standard(action.shortcut) != standard(self._registry.shipped_key(action_id))
+
+    def refusal(self, action_id: str, key: str) -> str:
+        """Why an action cannot have a key, in words that say who has it; empty where it can.
+
+        Args:
+            action_id: Who is to have it.
+            key: As `QKeySequence` reads it; empty, none, is always possible.
+        """
+        wanted = standard(key)
+        if not wanted:
+            return tr("This is no key that the window can be told by.") if key else ""
+        for action in self._registry.actions():
+            if action.action_id != action_id and standard(action.shortcut) == wanted:
+                return tr(
+                    "{key} is taken by “{action}”. Change or clear that one first.", key=shown(wanted), action=action.text
+                )
+        return "" if wanted == standard(self._registry.shipped_key(action_id)) else _needed_elsewhere(wanted)
+
+    def change(self, action_id: str, key: str) -> str:
+        """Give an action a key, or none; returns why it was not done."""
+        refusal = self.refusal(action_id, key)
+        if not refusal:
+            wanted, place = standard(key), f"{KEYS_GROUP}/{action_id}"
+            if wanted == standard(self._registry.shipped_key(action_id)):
+                self._settings.remove(place)
+            else:
+                self._settings.setValue(place, wanted)
+            self._use()
+        return refusal
+
+    def reset(self, action_id: str) -> str:
+        """Give an action the key it came with; returns why it was not done: another one may have it now."""
+        return self.change(action_id, self._registry.shipped_key(action_id))
+
+    def reset_all(self) -> None:
+        """Give all actions the keys they came with."""
+        self._settings.remove(KEYS_GROUP)
+        self._use()
+
+    def _use(self) -> None:
+        self._settings.sync()  # other windows take them from there
+        self.load()
+
+
+def _needed_elsewhere(wanted: str) -> str:
+    """Why a key belongs to lists, fields or the focus; empty where it does not."""
+    if wanted.removeprefix("Shift+") in map(standard, _NEEDED):
+        return tr("{key} is needed to move within the window, and is not given away.", key=shown(wanted))
+    for title, keys in PAGE_KEYS:
+        for text, taken in keys:
+            if standard(taken) == wanted:
+                words = "{key} is taken by “{action}” ({where}), which cannot be changed."
+                return tr(words, key=shown(wanted), action=tr(text), where=tr(title))
+    return tr("{key} is needed in text fields.", key=shown(wanted)) if wanted in map(standard, _OF_FIELDS) else ""
+
+
+def standard(key: str) -> str:
+    """A key in the one way in which it is kept and compared; empty for none, for what is no key and for a sequence of keys."""
+    sequence = QKeySequence(key)
+    text = sequence.toString(QKeySequence.SequenceFormat.PortableText) if sequence.count() == 1 else ""
+    return "" if text in _MODIFIERS else text
+
+
+def shown(key: str) -> str:
+    """A key as this system writes it."""
+    return QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)

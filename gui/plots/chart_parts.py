@@ -1,0 +1,210 @@
+"""What a chart shows beside its lines: a note where it has none, the tip of the crosshair, names of marks, forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QLabel, QWidget
+
+from gui.plots.chart_series import ChartForecast, ChartMark
+from gui.plots.light_plot import LightPlot
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import Size, Tokens
+from gui.words.text import tr
+
+
+class ChartTip(QWidget):
+    """Time and values beside the crosshair."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._chart = parent
+        self._title = ""
+        self._lines: list[tuple[str, str, str]] = []
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def show_at(self, at: Any, title: str, lines: list[tuple[str, str, str]], colour: Callable[[str, Tokens], str]) -> None:  # noqa: ANN401  QPoint
+        self._title = title
+        self._lines = [(name, value, colour(key, self._theme.tokens)) for name, value, key in lines]
+        metrics = self.fontMetrics()
+        width = max([metrics.horizontalAdvance(f"{name}  {value}") for name, value, _ in lines] + [70]) + 54
+        self.resize(width, 30 + 20 * len(lines))
+        room = self._chart.rect()
+        left = at.x() + 14 if at.x() + 14 + width < room.width() else at.x() - 14 - width
+        self.move(left, max(0, min(at.y() + 10, room.height() - self.height())))
+        self.show()
+        self.raise_()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(tokens.border_strong), 1))
+        painter.setBrush(QColor(tokens.raised))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
+        painter.setPen(QColor(tokens.text_1))
+        painter.drawText(QRectF(10, 6, self.width(), 18), Qt.AlignmentFlag.AlignVCenter, self._title)
+        for i, (name, value, colour) in enumerate(self._lines):
+            line = QRectF(10, 26 + 20 * i, self.width() - 20, 18)
+            painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
+            painter.drawLine(QPointF(12, line.center().y()), QPointF(18, line.center().y()))
+            painter.setFont(text_font(Size.SECONDARY))
+            painter.setPen(QColor(tokens.text_2))
+            painter.drawText(line.adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, name)
+            painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
+            painter.setPen(QColor(tokens.text_1))
+            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, value)
+        painter.end()
+
+
+TOP, LOWEST = 0.95, 0.5
+"""Heights between which names stand, as shares of the chart; in a low one the top is where a name is whole."""
+LINE = 18
+"""Px from one line of names to the next."""
+GAP = 14
+"""Px between two names of a line; the ground of a name takes four at each end of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMark:
+    """A mark, what is written at it (empty where all places are taken), at which height, and on which side."""
+
+    mark: ChartMark
+    name: str
+    height: float
+    is_left: bool
+
+
+def mark_names(
+    marks: Sequence[ChartMark], *, end_s: float, seconds_per_px: float, height: int, width_of: Callable[[str], float]
+) -> list[NamedMark]:
+    """Places for the names of marks.
+
+    Args:
+        marks: In the order of their times.
+        end_s: Right end of the chart; a name that would go beyond it stands left of its mark.
+        seconds_per_px: Of the chart.
+        height: Of the chart, px.
+        width_of: Width of a name in px.
+    """
+    top = min(TOP, 1 - LINE / 2 / max(1, height))
+    lines = max(1, int((top - LOWEST) * height / LINE))
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(lines)]
+    found = []
+    for mark in marks:
+        width_s = (width_of(mark.text) + GAP) * seconds_per_px
+        is_left = mark.at_s + width_s > end_s
+        begin, end = (mark.at_s - width_s, mark.at_s) if is_left else (mark.at_s, mark.at_s + width_s)
+        line = next((each for each, spans in enumerate(taken) if all(end <= a or b <= begin for a, b in spans)), None)
+        if line is None or not mark.text:
+            found.append(NamedMark(mark, "", top, is_left))
+            continue
+        taken[line].append((begin, end))
+        found.append(NamedMark(mark, mark.text, top - line * LINE / max(1, height), is_left))
+    return found
+
+
+FILL_ALPHA = 30
+"""Of bands, and of what lies under lines."""
+
+
+class ForecastLines:
+    """A dashed line in its band; made when a chart first has a forecast, as most never have."""
+
+    def __init__(self, plot: LightPlot) -> None:
+        self._line = plot.plot([], [])
+        self._edges = (plot.plot([], [], pen=None), plot.plot([], [], pen=None))
+        self._fill = pg.FillBetweenItem(*self._edges)
+        plot.addItem(self._fill, ignoreBounds=True)
+
+    def set_colour(self, name: str) -> None:
+        colour = QColor(name)
+        self._line.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
+        colour.setAlpha(FILL_ALPHA)
+        self._fill.setBrush(pg.mkBrush(colour))
+
+    def show(self, forecast: ChartForecast | None) -> None:
+        nothing = np.empty(0)
+        x, y, low, high = (nothing,) * 4 if forecast is None else (forecast.x, forecast.y, forecast.low, forecast.high)
+        self._line.setData(x, y)
+        self._edges[0].setData(x, low)
+        self._edges[1].setData(x, high)
+
+
+UNKNOWN_WIDTH_MIN = 150
+"""Pixels without a line that are enough for the words; in fewer they stand over the lines."""
+OVER_SHARE_MAX = 1 / 3
+"""Of the height of a chart, for words over its lines; what needs more is cut to one line."""
+SPACE = 6
+"""Pixels to the ends of the part that the words stand in."""
+
+
+class ChartNote(QLabel):
+    """Lies over a chart, in the middle of the part without lines, and lets the mouse through."""
+
+    def __init__(self, chart: QWidget) -> None:
+        super().__init__(chart)
+        self._fault = ""
+        self._place = (QRect(), 0)
+        self.setWordWrap(True)
+        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._write()
+
+    def tell(self, *, is_empty: bool, fault: str) -> None:
+        """Say why nothing is drawn, or what is missing; hidden where there is neither.
+
+        Args:
+            is_empty: No value of the shown lines is known.
+            fault: What was not read, and why; in the language of the window.
+        """
+        self.setVisible(is_empty or bool(fault))
+        if fault != self._fault:
+            self._fault = fault
+            self._write()
+
+    def place(self, inside: QRect, lines_from: int) -> None:
+        """Stand in the middle before the lines; if that is too narrow over them, at the top, where they leave room.
+
+        Args:
+            inside: Of the axes, in pixels of the chart.
+            lines_from: Where the first known value is, in pixels from the left end of that.
+        """
+        self._place = (inside, lines_from)
+        is_before = lines_from >= UNKNOWN_WIDTH_MIN
+        width = lines_from if is_before else inside.width()
+        room = QRect(inside.left(), inside.top(), width, inside.height()).adjusted(SPACE, SPACE // 2, -SPACE, 0)
+        side = Qt.AlignmentFlag.AlignVCenter if is_before else Qt.AlignmentFlag.AlignTop
+        flags = Qt.AlignmentFlag.AlignHCenter | side | Qt.TextFlag.TextWordWrap
+        text, metrics = self._words(), self.fontMetrics()
+        words = metrics.boundingRect(room, flags, text)
+        if not is_before and words.height() > inside.height() * OVER_SHARE_MAX:
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
+            words = metrics.boundingRect(room, flags, text)
+        self.setText(text)
+        self.setGeometry(words.adjusted(-SPACE, -SPACE // 2, SPACE, SPACE // 2).intersected(inside))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self._write()
+            self.place(*self._place)
+
+    def _write(self) -> None:
+        set_role(self, "chart-fault" if self._fault else "caption")
+        self.setText(self._words())
+
+    def _words(self) -> str:
+        return self._fault or tr("No value is known in this time range.")

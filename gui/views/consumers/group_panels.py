@@ -1,0 +1,184 @@
+"""Tabs of the Consumers page: the clients of a group, what each subscribes, lag and ownership of its queues over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui.models.consumers import MemberRow, PositionRow, SubscriptionRow, own_first
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.operations.matrix import HistoryMatrix
+from gui.plots.heat_map import HeatMap, HeatScale
+from gui.plots.ownership_strip import rows_of
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State
+from gui.views.consumers.columns import finding_words
+from gui.views.ownership_history import OwnershipHistory, Rebalance
+from gui.views.page import PageContext
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel, in_panel
+from gui.words.broker_words import broker_text
+from gui.words.text import TimeZoneChoice, count_text, short_count_text, tr
+from monitoring.admin.clients import Finding
+
+ROWS_MAX = 64
+
+
+class LagHeatPanel(Panel):
+    """A heat map with its scale.
+
+    Signals:
+        queue_chosen: A row was clicked; carries topic and queue id.
+    """
+
+    queue_chosen = Signal(str, int)
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        self._places: list[tuple[str, int]] = []
+        self.lags = HistoryMatrix(context.source, self)
+        self.heat = HeatMap(context.theme, context.times, State.WARNING)
+        self.scale = HeatScale(context.theme, State.WARNING)
+        self.add_action(self.scale)
+        self.content.addWidget(self.heat, 1)
+        self.lags.arrived.connect(self._show)
+        self.heat.row_chosen.connect(self._chosen)
+        self.retranslate()
+
+    def show_positions(self, group: str, positions: Sequence[PositionRow], span_ms: tuple[int, int]) -> None:
+        """Show the queues of a group, at most `ROWS_MAX` of those that lag most, over a time."""
+        places = [(row.topic, row.queue_id) for row in positions[:ROWS_MAX]]
+        most = sorted(places, key=lambda place: (own_first(place[0]), place))
+        if not set(self._places) <= set(most) or len(most) != len(self._places):
+            self._places = most
+        names = [f"position:{group}/{topic}/{queue_id}.lag_messages" for topic, queue_id in self._places]
+        self.lags.show(names, *span_ms)
+        if not names or not self.lags.matrix.values.size:
+            self._show()
+        left_out = len(positions) - len(most)
+        words = tr("{count} of {all} queues, those that lag most", count=len(most), all=len(positions))
+        self.set_subtitle(words if left_out else "")
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Lag by queue over time"))
+        self.heat.setAccessibleName(tr("Lag by queue over time"))
+        self._show()
+
+    def _show(self) -> None:
+        matrix = self.lags.matrix
+        labels = rows_of(self._places) if matrix.values.shape[0] == len(self._places) else ()
+        self.heat.set_matrix(labels, matrix, [f"{topic}, {queue_id}" for topic, queue_id in self._places][: len(labels)])
+        self.scale.set_top(short_count_text(matrix.top))
+        nothing = tr("Reading the history…") if self.lags.waiting else tr("not recorded")
+        self.heat.set_note(self.lags.fault or nothing)
+
+    def _chosen(self, row: int) -> None:
+        if row < len(self._places):
+            self.queue_chosen.emit(*self._places[row])
+
+
+def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
+    """Columns of the list of rebalances."""
+    return [
+        Column("at", "Time", lambda row: times.minutes(row.at_ms)[:11] + times.seconds(row.at_ms), sort=lambda row: row.at_ms,
+               kind=CellKind.STRONG, width=170),
+        Column("text", "What changed", lambda row: broker_text(row.text), tip=lambda row: broker_text(row.text)),
+    ]  # fmt: skip
+
+
+class OwnershipPanel(QWidget):
+    """Strip above, list below. Asks while it is shown: `show_group` is called with each state then."""
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.history = OwnershipHistory(context)
+        self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
+        self.model: ColumnTableModel[Rebalance] = ColumnTableModel(
+            rebalance_columns(context.times), lambda row: row.number, parent=self
+        )
+        self.grid = DataGrid(self.model, context.theme)
+        self._list_panel = Panel(" ", flush=True)
+        self._list_panel.content.addWidget(self.grid)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, Size.GAP, 0, 0)
+        lines.setSpacing(Size.GAP)
+        lines.addWidget(self.history, 3)
+        lines.addWidget(self._list_panel, 2)
+        self.history.rebalanced.connect(self._show_rebalances)
+        context.times.changed.connect(self.model.all_texts_changed)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.history.set_title(tr("Owners of the queues"), tr("recorded here once a second"))
+        self._list_panel.set_title(tr("Rebalances"))
+        self.grid.set_empty(tr("No client came or went in this time."))
+        self.model.all_texts_changed()
+
+    def _show_rebalances(self, total: int) -> None:
+        self.grid.set_loading(total < 0)
+        self.model.set_rows(self.history.rebalances)
+        if total >= 0:
+            self._list_panel.set_title(tr("Rebalances"), count_text(total))
+
+
+FINDINGS_SHOWN = 4
+COLUMN_WIDTHS = {"held": 720, "threads": 660}
+"""Below this width of the table of members a column is left out."""
+
+
+class MembersPanel(QWidget):
+    """The clients, below what brokers did not tell of them.
+
+    Args:
+        model: The clients; of the page, which counts them in the title of the tab.
+        theme: For table and notice.
+    """
+
+    def __init__(self, model: ColumnTableModel[MemberRow], theme: ThemeManager) -> None:
+        super().__init__()
+        self.grid = DataGrid(model, theme)
+        self.notice = Notice(theme)
+        self.notice.set("")
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.addWidget(in_panel(self.grid, above=self.notice))
+
+    def fit(self) -> None:
+        """Leave out columns that have no room: what a client holds is in its dialog too; its ID needs the room more."""
+        width = self.grid.width()
+        self.grid.set_hidden({key for key, least in COLUMN_WIDTHS.items() if width < least})
+
+
+class SubscriptionsPanel(QWidget):
+    """What each client subscribes, below what is wrong with it.
+
+    Args:
+        model: The subscriptions; of the page, as above.
+        theme: For table and notices.
+    """
+
+    def __init__(self, model: ColumnTableModel[SubscriptionRow], theme: ThemeManager) -> None:
+        super().__init__()
+        self.grid = DataGrid(model, theme)
+        self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, Size.GAP, 0, 0)
+        lines.setSpacing(Size.GAP)
+        for notice in self.findings:
+            notice.set("")
+            lines.addWidget(notice)
+        table = Panel(flush=True)
+        table.content.addWidget(self.grid)
+        lines.addWidget(table, 1)
+
+    def show_findings(self, found: Sequence[Finding]) -> None:
+        """Say the first of them; the others disagree about the same."""
+        words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
+        said = words + [("", "")] * (FINDINGS_SHOWN - len(words))
+        for notice, one in zip(self.findings, said, strict=True):
+            notice.set(*one)

@@ -1,0 +1,146 @@
+"""Menus of messages to enter again: `TemplatesMenu`, kept under names, and `PastDrafts`, sent last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QSettings, Signal
+from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+
+from gui.models.compose_history import (
+    BODY_BYTES_MAX,
+    TEMPLATES_MAX,
+    draft_name,
+    drafts_from_text,
+    drafts_to_text,
+    templates_from_text,
+    templates_to_text,
+    with_draft,
+    with_template,
+)
+from gui.models.messages import MessageDraft
+from gui.widgets.saved_menu import add_saved, ask_name
+from gui.words.text import bytes_text, count_text, tr
+
+HISTORY_KEY = "compose/history"
+
+
+class PastDrafts(QMenu):
+    """Lists drafts, newest first, as they were entered.
+
+    Args:
+        settings: Where they are kept; None: none are.
+        parent: Qt's owner.
+        group: See `gui.connections.cluster.own_group`.
+
+    Signals:
+        chosen: A draft is to be entered again; carries it.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, settings: QSettings | None, parent: QWidget, *, group: str = "") -> None:
+        super().__init__(parent)
+        self._key = f"{group}{HISTORY_KEY}"
+        self._settings = settings
+        self.aboutToShow.connect(self._fill)
+
+    @property
+    def drafts(self) -> list[MessageDraft]:
+        """What was sent last."""
+        return drafts_from_text(str(self._settings.value(self._key, "[]"))) if self._settings is not None else []
+
+    def keep(self, draft: MessageDraft) -> None:
+        """Put a draft first."""
+        if self._settings is not None:
+            self._settings.setValue(self._key, drafts_to_text(with_draft(self.drafts, draft)))
+
+    def _fill(self) -> None:
+        self.clear()
+        drafts = self.drafts
+        for draft in drafts:
+            # An ampersand would underline what follows it.
+            self.addAction(draft_name(draft).replace("&", "&&"), partial(self.chosen.emit, draft))
+        if not drafts:
+            self.addAction(tr("Nothing was sent yet")).setEnabled(False)
+
+
+TEMPLATES_KEY = "compose/templates"
+
+
+class TemplatesMenu(QMenu):
+    """Lists templates by name, and keeps what is entered as another one.
+
+    Args:
+        settings: Where they are kept; None: none are.
+        entered: What is entered now; None where it may not be kept, as it is not all shown.
+        parent: Qt's owner.
+        group: See `gui.connections.cluster.own_group`.
+
+    Signals:
+        chosen: A template is to be entered; carries its draft.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(
+        self, settings: QSettings | None, entered: Callable[[], MessageDraft | None], parent: QWidget, *, group: str = ""
+    ) -> None:
+        super().__init__(parent)
+        self._key = f"{group}{TEMPLATES_KEY}"
+        self._settings = settings
+        self._entered = entered
+        self._parent = parent
+        self.setToolTipsVisible(True)
+        self.aboutToShow.connect(self._fill)
+
+    @property
+    def templates(self) -> dict[str, MessageDraft]:
+        """All of them, by name; read anew, as other windows write them, too."""
+        return templates_from_text(str(self._settings.value(self._key, "{}"))) if self._settings is not None else {}
+
+    def save(self, name: str) -> None:
+        """Keep what is entered under a name, in place of what was there."""
+        draft = self._entered()
+        if draft is not None:
+            self._write(with_template(self.templates, name, draft))
+
+    def forget(self, name: str) -> None:
+        """Drop a template."""
+        self._write({kept: draft for kept, draft in self.templates.items() if kept != name})
+
+    def ask_save(self) -> QInputDialog:
+        """Ask for the name under which what is entered is kept."""
+        words = tr("Name of the template; one that exists is replaced.")
+        return ask_name(self._parent, tr("Save as a template"), words, "", self.save)
+
+    def _write(self, templates: dict[str, MessageDraft]) -> None:
+        if self._settings is not None:
+            self._settings.setValue(self._key, templates_to_text(templates))
+
+    def _choose(self, name: str) -> None:
+        draft = self.templates.get(name)
+        if draft is not None:
+            self.chosen.emit(draft)
+
+    def _fill(self) -> None:
+        self.clear()
+        templates = self.templates
+        save = self.addAction(tr("Save as a template…"), self.ask_save)
+        fault = self._fault(len(templates))
+        save.setEnabled(not fault)
+        save.setToolTip(fault)
+        tips = {name: "  ".join(filter(None, (draft.topic, draft.tag, draft.keys))) for name, draft in templates.items()}
+        add_saved(self, tips, self._choose, self.forget)
+
+    def _fault(self, count: int) -> str:
+        """Why what is entered cannot be kept; empty where it can."""
+        draft = self._entered()
+        if draft is None:
+            return tr("What is masked is not kept in a template.")
+        if count >= TEMPLATES_MAX:
+            return tr("There are {count} templates already; forget one first.", count=count_text(count))
+        if len(draft.body) > BODY_BYTES_MAX:
+            return tr("A template takes bodies up to {size}.", size=bytes_text(BODY_BYTES_MAX))
+        return ""

@@ -1,0 +1,13 @@
+"""`ClusterReach`: how much of a cluster answers."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class ClusterReach(Enum):
+    """How much of a cluster answers as it should."""
+
+    ALL = "all"
+    PART = "part"
+    NOTHING = "nothing"

@@ -1,0 +1,73 @@
+"""All that Orbit uses of PySpark without a public door: one function or constant each, with the reason.
+
+PySpark is pinned to a minor version because of these; tests/unit/spark_reports/test_pyspark_internals.py names what a version
+lacks. Spark Connect needs none of them but `arrow_schema`. PySpark is imported at the first call only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""Environment variable with the file to which Spark's Java writes its port and secret: Orbit starts Java itself (`java`)."""
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of Spark's columns, times in UTC: a data source has to give batches of exactly these types."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
+
+    found: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+    return found
+
+
+def use_gateway(port: int, secret: str) -> None:
+    """Make PySpark of this process connect to a Java machine instead of starting one: its launcher insists on a JDK module."""
+    os.environ[_PORT], os.environ[_SECRET] = str(port), secret
+
+
+def forget_gateway() -> None:
+    """Let a later session of this process use a Java machine of its own: PySpark keeps the first one's gateway for good."""
+    os.environ.pop(_PORT, None)
+    os.environ.pop(_SECRET, None)
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark import SparkContext  # noqa: PLC0415  loaded, as above
+
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None  # noqa: SLF001
+    if gateway is not None:
+        with contextlib.suppress(Exception):  # its other end is gone
+            gateway.shutdown()
+
+
+def make_active(session: SparkSession) -> None:
+    """Make Java look for data sources in a session of `newSession`.
+
+    PySpark makes active only sessions in which a frame of rows is made. In that of the report before, Spark would find data
+    sources of the same name and refuse to register them again.
+    """
+    type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)  # noqa: SLF001
+
+
+def java_version(spark: SparkSession) -> str:
+    """Version of the Java that Spark runs on, for manifests; a query that asks Spark for it costs a job."""
+    return str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001
+
+
+def collect_garbage(spark: SparkSession) -> None:
+    """Let Java give back what a report left: Spark removes shuffle files when their objects are collected."""
+    spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001
+
+
+def stage_counts(spark: SparkSession, stage: int) -> tuple[int, int]:
+    """Tasks that a stage has finished and rows it has read: the public tracker of stages counts no rows."""
+    found = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)  # noqa: SLF001
+    return int(found.numCompleteTasks()), int(found.inputRecords())

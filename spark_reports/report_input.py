@@ -1,0 +1,139 @@
+"""What a report reads from: the planned bytes of the stores, as many times as it needs, in the columns it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from spark_reports.datasource.cluster_plan import ClusterPlan
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.parameters import ReportParameters
+from spark_reports.parquet.bounds import Bounds
+from spark_reports.parquet.folder import PreparedFolder
+from spark_reports.samples.database import history_of, require_history
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from spark_reports.driver_rows import DriverRows
+    from spark_reports.masking import ReportMask
+
+TopicsOf = Literal["stored", "meant", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInput:
+    """Source of a report's queries.
+
+    Args:
+        spark: Session with the data source registered.
+        plan: The bytes, or the messages of a cluster; the same for all reads of a run.
+        parameters: What the report covers.
+        prepared: Read these messages instead of the log.
+        stores: Store directories, for the samples that lie in them.
+        mask: What a query of a person's own must not see; other reports are masked when all is found.
+        driver_rows: Reads what is small, and sums, in the process of Spark's driver; None: Spark's workers read everything.
+    """
+
+    spark: SparkSession
+    plan: ReadPlan | ClusterPlan
+    parameters: ReportParameters
+    prepared: PreparedFolder | None = None
+    stores: tuple[str, ...] = ()
+    mask: ReportMask | None = None
+    driver_rows: DriverRows | None = None
+
+    def records(self, columns: Sequence[str], *, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> DataFrame:
+        """Rows of the range, with accounting rows if their columns are among ``columns``.
+
+        Args:
+            columns: Names of the data source's columns.
+            topics_of: Whether the parameters name topics as stored (a waiting message is in an internal one) or as meant by the
+                producer; ``all``: the report chooses itself.
+            from_ms: Begin here instead of where the parameters say.
+        """
+        from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  Spark's modules load while Java starts
+
+        start = self.parameters.from_ms if from_ms is None else from_ms
+        if self.prepared is not None:
+            from spark_reports.parquet.records import records  # noqa: PLC0415  as above
+
+            topics = () if topics_of == "all" else self.parameters.topics
+            bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
+            return records(self.spark, self.prepared, columns, bounds)
+        return self._load(self._options(topics_of, start), schema_of(*columns), self.driver_messages)
+
+    def sums(self, *keys: str) -> DataFrame | None:
+        """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
+
+        Returns:
+            Rows, several for one value of the keys; None: what is read are prepared messages, which Spark sums as fast.
+        """
+        from spark_reports.datasource.schema import SUMS_BY  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import sums as schema_of  # noqa: PLC0415  as above
+
+        if self.prepared is not None:
+            return None
+        options = self._options("stored", self.parameters.from_ms)
+        return self._load(options | {SUMS_BY: json.dumps(keys)}, schema_of(*keys), self.driver_rows)
+
+    def _options(self, topics_of: TopicsOf, start: int | None) -> dict[str, str]:
+        topics = () if topics_of == "all" else self.parameters.topics
+        options = {
+            "plan": self.plan.to_json(),
+            "topics_of": "stored" if topics_of == "all" else topics_of,
+            "topics": json.dumps(topics),
+        }
+        return options | _bounds(from_ms=start, to_ms=self.parameters.to_ms)
+
+    def _load(self, options: dict[str, str], schema: StructType, driver_rows: DriverRows | None) -> DataFrame:
+        from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+
+        if isinstance(self.plan, ClusterPlan):
+            return self.spark.read.format(CLUSTER_FORMAT).options(**options).schema(schema).load()
+        if driver_rows is not None:
+            from spark_reports.datasource.source import StoreSourceReader  # noqa: PLC0415  as above
+
+            reader = StoreSourceReader(options, schema)
+            return driver_rows.frame(self.spark, reader.read_while, reader.partitions(), schema)
+        return self.spark.read.format(FORMAT).options(**options).schema(schema).load()
+
+    @property
+    def driver_messages(self) -> DriverRows | None:
+        """Reads messages in the process of Spark's driver; None: they are many, and Spark's workers read them."""
+        return self.driver_rows if self.driver_rows is not None and self.driver_rows.all_rows else None
+
+    @property
+    def has_history(self) -> bool:
+        """Whether every store has a monitoring history."""
+        return bool(self.stores) and all(history_of(store).is_file() for store in self.stores)
+
+    def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
+        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`.
+
+        Raises:
+            ForeignStoreError: A store has no history.
+        """
+        from spark_reports.driver_rows import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.samples.source import SamplesReader, stretches  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema  # noqa: PLC0415  as above
+
+        for store in self.stores if table != JOURNAL else ():
+            require_history(store)
+        options = {"table": table, "paths": json.dumps(self.stores)}
+        options |= _bounds(from_ms=self.parameters.from_ms, to_ms=self.parameters.to_ms, step_ms=step_ms)
+        schema = table_schema(table)
+        if self.driver_rows is not None:
+            reader = SamplesReader(options, schema)
+            parts = reader.partitions()
+            if stretches(parts) <= STRETCHES_MAX:
+                return self.driver_rows.frame(self.spark, lambda part, _is_wanted: reader.read(part), parts, schema)
+        return self.spark.read.format(SAMPLES_FORMAT).options(**options).schema(schema).load()
+
+
+def _bounds(**bounds: int | None) -> dict[str, str]:
+    """Options of a read, those that are not None."""
+    return {name: str(value) for name, value in bounds.items() if value is not None}
