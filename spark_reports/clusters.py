@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broker_core.cluster.key_place import history_folder
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
 from broker_core.engine.store.layout import answer_records
 from broker_core.errors import ForeignStoreError
 from spark_reports.catalog import ReportSpec
@@ -101,7 +101,7 @@ def estimate_cluster(
         return Estimate(1, 0, 0, 0, memory_shortage())
     options = source.options
     selection = _selection(spec, parameters, earliest_ms) if spec is not None else Selection(earliest_ms, parameters.to_ms)
-    with QueueReader(options.name_servers, options.place, limits=options.limits) as reader:
+    with SliceReader(options.name_servers, options.place, limits=options.limits) as reader:
         queues = reader.survey(wanted_of(selection, options.offsets)).slices
         largest = sorted((one for one in queues if not one.singly), key=lambda one: -one.messages)[:_SAMPLED_QUEUES]
         ends = [replace(one, first=max(one.first, one.end - _SAMPLED_MESSAGES)) for one in largest]

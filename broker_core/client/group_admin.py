@@ -1,6 +1,6 @@
-"""Administration of consumer groups: configs, members, what members disagree on, offsets.
+"""Administration of consumer groups: configs, members, what members disagree on.
 
-Source: docs/spec/remoting.md §2.5.4, §2.5.6, §2.5.7; docs/spec/broker.md §10.4.
+Source: docs/spec/remoting.md §2.5.4, §2.5.6; docs/spec/broker.md §10.4.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from broker_core.client.instance import ClientInstance
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
 from broker_core.protocol.admin.groups import GroupSettings, read_all_group_settings, read_groups_of_topic
-from broker_core.protocol.admin.offsets import read_reset_offsets
 from broker_core.protocol.admin.running import RunningInfo, read_running_info
 from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.json_body import MessageQueue, emit
+from broker_core.protocol.json_body import emit
 from broker_core.protocol.names import check_group, check_topic
 
 _ANALYZED_AFTER_MS = 120_000
@@ -118,40 +117,6 @@ class GroupAdmin:
         """
         infos = {member.client_id: await self.running_info(group, member.client_id) for member in await self.members(group)}
         return conflicts(infos, now_ms=self._now_ms())
-
-    async def reset_offsets(self, group: str, topic: str, timestamp_ms: int, *, force: bool = True) -> dict[MessageQueue, int]:
-        """Have the online members of a group go on at a time; -1 is the end.
-
-        Args:
-            group: Consumer group.
-            topic: Topic.
-            timestamp_ms: Since the epoch.
-            force: Also forward; without it only offsets behind the present one are set.
-
-        Returns:
-            Where each queue goes on.
-        """
-        fields = {
-            "topic": check_topic(topic),
-            "group": check_group(group),
-            "timestamp": str(timestamp_ms),
-            "isForce": str(force).lower(),
-        }
-        found: dict[MessageQueue, int] = {}
-        for address in (await self.master_addresses()).values():
-            found |= read_reset_offsets(await self._body(address, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields))
-        return found
-
-    async def clone_offsets(self, source: str, target: str, topic: str, *, offline_only: bool = True) -> None:
-        """Give a group the offsets of another in a topic."""
-        fields = {
-            "srcGroup": check_group(source),
-            "destGroup": check_group(target),
-            "topic": check_topic(topic),
-            "offline": str(offline_only).lower(),
-        }
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.CLONE_GROUP_OFFSET, dict(fields)))
 
     @abstractmethod
     def _now_ms(self) -> int:

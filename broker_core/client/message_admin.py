@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.errors import RemoteError
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.admin.running import ConsumeResult, read_consume_result
@@ -96,15 +95,3 @@ class MessageAdmin:
         """Settings of a broker, under RocketMQ's keys."""
         response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_CONFIG))
         return read_broker_settings(response.body)
-
-    async def change_broker_settings(self, address: str, settings: Mapping[str, str]) -> None:
-        """Change settings of a running broker; it refuses those that may not be changed.
-
-        Raises:
-            RemoteError: It refuses.
-        """
-        for key, value in settings.items():
-            if "\n" in key + value or "=" in key:
-                raise RemoteError(f"setting “{key}” cannot be sent: no line breaks, and no = in its name", code=1)
-        body = "".join(f"{key}={value}\n" for key, value in settings.items()).encode()
-        await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_BROKER_CONFIG, body=body))

@@ -39,6 +39,10 @@ class RecordAdmin:
         """Where the queues of a topic are."""
         return await self._route(topic)
 
+    async def listed_route(self, topic: str) -> Route | None:
+        """Where the queues of a topic are that a name server listed, whatever its name; None where it is gone."""
+        return await self._instance.route_once(topic)
+
     async def route_of(self, topic: str) -> Route:
         """As `readable_route`, from memory where it was asked for before."""
         return await self._instance.route(topic) or await self._route(topic)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from broker_core.cluster.model import QueueSlice, ReadLimits
+from broker_core.cluster.slices import QueueSlice, ReadLimits
 from broker_core.errors import NetworkError, RemoteError
 from broker_core.protocol.codes import BUSY_CODES
 

@@ -13,9 +13,9 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.asking import Question
 from broker_core.cluster.budget import Budget
-from broker_core.cluster.model import OFFSET_MAX, QueueSlice
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.cluster.records import record_count
+from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError

@@ -16,8 +16,8 @@ from functools import partial
 
 from broker_core.client.admin import AdminClient
 from broker_core.cluster.asking import Asking, AskOnce
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.records import cut_to, queue_offset_of, record_count, split_records
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.codes import ResponseCode

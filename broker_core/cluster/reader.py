@@ -15,8 +15,8 @@ from broker_core.client.sync import LoopThread
 from broker_core.cluster.asking import AskAgain
 from broker_core.cluster.key_place import security_at
 from broker_core.cluster.link import ClusterLink
-from broker_core.cluster.model import QueueSlice, ReadLimits, Survey, Wanted
 from broker_core.cluster.puller import Pulled, Puller
+from broker_core.cluster.slices import QueueSlice, ReadLimits, Survey, SurveyRequest
 from broker_core.cluster.survey import ClusterSurvey
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
@@ -68,7 +68,7 @@ class Turn:
     left: tuple[Left, ...] = ()
 
 
-class QueueReader:
+class SliceReader:
     """Reads queues of a cluster. Use it as a context manager, or call `close`. From one thread.
 
     Args:
@@ -102,7 +102,7 @@ class QueueReader:
             self._thread.run(self._client.close())
             self._thread.close()
 
-    def survey(self, wanted: Wanted) -> Survey:
+    def survey(self, wanted: SurveyRequest) -> Survey:
         """Find out what there is of what is wanted.
 
         Raises:
@@ -112,7 +112,7 @@ class QueueReader:
         """
         return self._thread.run(self._survey(wanted))
 
-    async def _survey(self, wanted: Wanted) -> Survey:
+    async def _survey(self, wanted: SurveyRequest) -> Survey:
         await self._client.start()
         unpaced = ReadLimits(0, 0, self._limits.retry_seconds)
         return await ClusterSurvey(self._client, wanted, Puller(self._client, AskAgain(unpaced))).look()

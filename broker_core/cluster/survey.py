@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from broker_core.cluster.link import ClusterLink
-from broker_core.cluster.model import CLOCK_MARGIN_MS, QueueSlice, Survey, Unknown, Wanted
 from broker_core.cluster.puller import UNLISTED_TOPICS, Puller
+from broker_core.cluster.slices import CLOCK_MARGIN_MS, QueueSlice, Survey, SurveyRequest, Unknown
 from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
@@ -63,7 +63,7 @@ class ClusterSurvey:
         puller: Asks the brokers.
     """
 
-    def __init__(self, client: ClusterLink, wanted: Wanted, puller: Puller) -> None:
+    def __init__(self, client: ClusterLink, wanted: SurveyRequest, puller: Puller) -> None:
         self._client = client
         self._wanted = wanted
         self._puller = puller
@@ -115,13 +115,12 @@ class ClusterSurvey:
     async def _topic(self, topic: str) -> None:
         try:
             async with self._at_once:
-                route = await self._client.readable_route(topic)
+                route = await self._client.listed_route(topic)
         except _TOLD as error:
-            # One that does not exist was deleted since the name server listed it.
-            if error.context.get("code") != ResponseCode.TOPIC_NOT_EXIST:
-                self._miss("", f"the name server could not tell where topics are: {error.message}")
+            self._miss("", f"the name server could not tell where topics are: {error.message}")
             return
-        await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))
+        if route is not None:  # else it was deleted since its name was listed
+            await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))
 
     async def _part(self, topic: str, route: Route, data: QueueData) -> None:
         """The queues of a topic on one broker."""

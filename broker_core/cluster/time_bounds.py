@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import CodecError
 from broker_core.protocol.message.record import FIXED_BYTES, store_timestamp_ms
 

@@ -14,7 +14,7 @@ from broker_core.worker.questions.searches import SearchHits
 
 if TYPE_CHECKING:
     # Brings numpy, which a worker that is not asked for a search does without.
-    from broker_core.tools.search.results import Outcome, Step
+    from broker_core.tools.search.results import Outcome, SearchStep
     from broker_core.tools.search.scan import Breather, StoreSearch
 
 TURN_SECONDS = 0.2
@@ -33,7 +33,7 @@ class SearchTurns:
 
     def __init__(self, search: StoreSearch, *, body_starts: bool, breathe: Breather | None = None) -> None:
         self._search = search
-        self._steps: Generator[Step, None, None] = search.steps()
+        self._steps: Generator[SearchStep, None, None] = search.steps()
         self._last = (0, search.plan.total_messages, 0)
         """Scanned, total and found of the last step."""
         self._body_starts = body_starts

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from broker_core.cluster.model import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
+from broker_core.cluster.slices import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
 from broker_core.errors import UsageError
 
 SLICE_MESSAGES = 50_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
-from broker_core.cluster.model import QueueSlice, ReadLimits, Unknown
+from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
 
 
 @dataclass(frozen=True, slots=True)

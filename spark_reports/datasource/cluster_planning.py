@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from broker_core.cluster.model import OFFSET_MAX, QueueSlice, Wanted
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
+from broker_core.cluster.slices import OFFSET_MAX, QueueSlice, SurveyRequest
 from spark_reports.datasource.cluster_options import ClusterOptions, Offsets
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.filters import ColumnComparison
@@ -26,7 +26,7 @@ def plan_cluster(options: ClusterOptions, selection: Selection) -> ClusterPlan:
         UsageError: None of the topics exists, or the place of keys holds none.
         RemoteError, CodecError: The name server answers otherwise.
     """
-    with QueueReader(options.name_servers, options.place, limits=options.limits) as reader:
+    with SliceReader(options.name_servers, options.place, limits=options.limits) as reader:
         found = reader.survey(wanted_of(selection, options.offsets))
     tasks = tuple(tasks_of(found.slices, options))
     return ClusterPlan(options.name_servers, options.place, tasks, options.limits, found.unknown, found.brokers)
@@ -68,7 +68,7 @@ def _spread(pieces: list[QueueSlice], count: int) -> Iterator[tuple[QueueSlice, 
         yield tuple(group)
 
 
-def wanted_of(selection: Selection, offsets: Offsets | None = None) -> Wanted:
+def wanted_of(selection: Selection, offsets: Offsets | None = None) -> SurveyRequest:
     """What a selection wants of a cluster: no more is looked at than its topics, queues, times and offsets need."""
     topics = tuple(offsets) if offsets is not None else (selection.topics or None)
     if offsets is None and not selection.meant:
@@ -84,7 +84,7 @@ def wanted_of(selection: Selection, offsets: Offsets | None = None) -> Wanted:
         given = offsets.get(topic, {}).get(f"{broker}:{queue_id}")
         return None if given is None else (max(low, given[0]), min(high, given[1]))
 
-    return Wanted(topics, selection.meant, selection.earliest_ms(), selection.end_ms(), bounds)
+    return SurveyRequest(topics, selection.meant, selection.earliest_ms(), selection.end_ms(), bounds)
 
 
 def _may_hold(comparisons: tuple[ColumnComparison, ...], values: tuple[str, str, int]) -> bool:

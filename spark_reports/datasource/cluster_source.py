@@ -29,8 +29,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from broker_core.cluster.model import QueueSlice, ReadLimits, Unknown
-from broker_core.cluster.reader import EXPIRED, Left, QueueReader
+from broker_core.cluster.reader import EXPIRED, Left, SliceReader
+from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
 from broker_core.engine.store.layout import answer_records
 from broker_core.errors import NetworkError, ReportError, UsageError
 from spark_reports.datasource.cluster_options import cluster_options_of
@@ -182,7 +182,7 @@ def _wanted(
     if not partition.slices:
         return
     tally = _Tally(skipped, strict=strict)
-    with QueueReader(partition.name_servers, partition.place, limits=partition.limits) as reader:
+    with SliceReader(partition.name_servers, partition.place, limits=partition.limits) as reader:
         for turn in reader.turns(partition.slices):
             for left in turn.left:
                 tally.leave(left)

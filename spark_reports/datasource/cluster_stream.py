@@ -22,8 +22,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from broker_core.cluster.model import QueueSlice
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import NetworkError, ReportError, UsageError
 from spark_reports.datasource.cluster_options import amount_of, cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
@@ -129,7 +129,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         """
         wanted = replace(wanted_of(self._selection), from_ms=None, to_ms=None, with_empty=True)
         limits = self._options.limits if retry_seconds is None else replace(self._options.limits, retry_seconds=retry_seconds)
-        with QueueReader(self._options.name_servers, self._options.place, limits=limits) as reader:
+        with SliceReader(self._options.name_servers, self._options.place, limits=limits) as reader:
             found = reader.survey(wanted)
         self._was_reached = True
         self._queues = {_name(queue): queue for queue in found.slices}

@@ -98,7 +98,7 @@ class PowerCutRun:
             elif chance < 0.3:
                 store.flush()
             elif chance < 0.35:
-                store._writer.write_queues()
+                store._parts.writer.write_queues()
             elif chance < 0.5:
                 self.disk.write_back(self.randomness)
             self.maybe_cut()

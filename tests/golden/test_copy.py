@@ -13,13 +13,13 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store_end import serving_store
-from broker_core.tools.copying.carried import carried, is_copy_of, is_reserved
+from broker_core.tools.copying.control import CopyControl
+from broker_core.tools.copying.copied_message import copied_message, is_copy_of, is_reserved
 from broker_core.tools.copying.ends import opened
 from broker_core.tools.copying.order import CopyOrder
-from broker_core.tools.copying.patience import Patience
+from broker_core.tools.copying.planner import CopyPlanner
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.runner import CopyRunner
-from broker_core.tools.copying.survey import CopyPlanner
 from broker_core.tools.replay.item import item_of_message
 from tests.support.copying import StoppedClock
 from tests.support.embedded import started
@@ -44,10 +44,10 @@ async def copied(order, path):
     async with opened(order, source=None, target=None, serve=serving_store) as ends:
         plan = await CopyPlanner(order, ends.source, ends.target).plan()
         with Receipt(path, plan) as receipt:
-            patience = Patience(StoppedClock([]).surroundings, rate=None, wait_max_s=1_000.0)
-            runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, patience)
+            control = CopyControl(StoppedClock([]).surroundings, rate=None, wait_max_s=1_000.0)
+            runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, control)
             await runner.run()
-            assert (patience.stopped_because, runner.is_finished, receipt.left) == ("", True, 0)
+            assert (control.stopped_because, runner.is_finished, receipt.left) == ("", True, 0)
             return receipt
 
 
@@ -87,7 +87,7 @@ def test_all_topics_of_a_store_are_copied(tmp_path, name):
             assert bool(refused) == (name == "normal")
             for part in receipt.plan.parts:
                 before, after = await records_of(first, part.source), await records_of(second, part.target)
-                sent = [carried(item) for item in before if (part.number, item.queue_offset) not in refused]
+                sent = [copied_message(item) for item in before if (part.number, item.queue_offset) not in refused]
                 assert [item.body for item in after] == [message.body for message in sent]
                 assert all(is_copy_of(item, message) for item, message in zip(after, sent, strict=True))
             assert receipt.counts.copied + len(refused) == sum(part.count for part in receipt.plan.parts)

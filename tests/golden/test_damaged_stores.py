@@ -15,6 +15,7 @@ from broker_core.errors import OrbitError
 from broker_core.tools.commands.store import main
 from tests.support.golden import contents, golden_store
 
+pytestmark = pytest.mark.timeout(600)  # twelve copies of a store each, on whatever machine
 SEED = int(os.environ.get("ORBIT_FUZZ_SEED", "7"))
 
 

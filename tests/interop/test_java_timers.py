@@ -16,6 +16,7 @@ from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.foreign_tools import need
 from tests.support.real_broker import PEER
+from tests.support.toolchains import SHORT_LIVED
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
@@ -34,6 +35,7 @@ class Peer:
         port = random.randrange(21_000, 31_000)
         self.name_server = f"127.0.0.1:{port}"
         self._environment = {**os.environ, "PEER_NS_PORT": str(port), "PEER_PORT": str(port + 500), "PEER_HEAP": "256m"}
+        self._environment["JAVA_TOOL_OPTIONS"] = " ".join(SHORT_LIVED)
 
     @property
     def store(self) -> Path:
@@ -69,7 +71,7 @@ def send_timers(peer, tmp_path):
     )
 
     def send(name_server: str, *, first_ms: int) -> None:
-        options = [f"-Duser.home={tmp_path}", "-Xmx128m", "-cp", class_path, "JavaTimers"]
+        options = [*SHORT_LIVED, f"-Duser.home={tmp_path}", "-Xmx128m", "-cp", class_path, "JavaTimers"]
         arguments = [name_server, TOPIC, str(COUNT), str(first_ms), "700", str(RECALLED)]
         done = subprocess.run(["java", *options, *arguments], capture_output=True, text=True, check=False, timeout=240)
         lines = done.stdout.splitlines()

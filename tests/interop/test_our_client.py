@@ -24,7 +24,7 @@ from tests.support.remoting_peer import BROKER, eventually, eventually_answers
 
 pytestmark = pytest.mark.timeout(300)
 PEER_VERSION = "4.9.4"
-CONFIG = ClientConfig(commit_interval_ms=50, consume_retry_ms=20)
+CONFIG = ClientConfig(commit_interval_ms=50, consume_retry_ms=20, send_timeout_ms=60_000)
 
 
 @pytest.fixture(scope="module", params=["orbit", pytest.param("rocketmq", marks=pytest.mark.clients)])
@@ -69,7 +69,7 @@ def test_singles_batches_oneways_and_compressed_bodies_arrive(name_server):
     async def scenario():
         sent = [f"m-{number} 中文".encode() for number in range(100)]
         long_body = b"0123456789" * 2_000
-        async with Producer(name_server) as producer:
+        async with Producer(name_server, config=CONFIG) as producer:
             results = await asyncio.gather(*(producer.send(Message("whole", body, keys=("k",))) for body in sent[:50]))
             assert {result.status for result in results} == {SendStatus.SEND_OK}
             batch = await producer.send_batch([Message("whole", body) for body in sent[50:]])
@@ -92,7 +92,7 @@ def test_a_group_goes_on_after_its_last_commit(name_server):
     async def scenario():
         queue = MessageQueue("resume", BROKER, 0)
         first, second = [], []
-        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        async with AdminClient(name_server) as admin, Producer(name_server, config=CONFIG) as producer:
             await admin.create_topic("resume", queues=1)
             await wait_for_route(admin, "resume")
             for number in range(10):
@@ -110,7 +110,7 @@ def test_a_group_goes_on_after_its_last_commit(name_server):
 def test_two_members_share_the_queues_and_one_takes_over(name_server):
     async def scenario():
         first, second = [], []
-        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        async with AdminClient(name_server) as admin, Producer(name_server, config=CONFIG) as producer:
             await admin.create_topic("shared", queues=4)
             await wait_for_route(admin, "shared")
             async with consumer(name_server, "shared-group", "shared", collect(first)) as one:
@@ -132,7 +132,7 @@ def test_two_members_share_the_queues_and_one_takes_over(name_server):
 def test_tags_are_filtered(name_server):
     async def scenario():
         got = []
-        async with Producer(name_server) as producer:
+        async with Producer(name_server, config=CONFIG) as producer:
             for number in range(30):
                 await producer.send(Message("tags", b"%d" % number, tags="ABC"[number % 3]))
         async with consumer(name_server, "tags-group", "tags", collect(got), "A || C"):
@@ -153,7 +153,7 @@ def test_a_failing_listener_loses_nothing(name_server):
                 raise ValueError("first time")
             got.append(body)
 
-        async with Producer(name_server) as producer:
+        async with Producer(name_server, config=CONFIG) as producer:
             for number in range(10):
                 await producer.send(Message("stumble", b"%d" % number))
         async with consumer(name_server, "stumble-group", "stumble", listener):
@@ -165,7 +165,7 @@ def test_a_failing_listener_loses_nothing(name_server):
 def test_sql_filters_are_applied_by_the_broker(name_server):
     async def scenario():
         got = []
-        async with Producer(name_server) as producer:
+        async with Producer(name_server, config=CONFIG) as producer:
             for number in range(30):
                 properties = {"price": str(number), "region": "north" if number % 2 else "south"}
                 await producer.send(Message("priced", b"%d" % number, properties=properties))
@@ -173,7 +173,7 @@ def test_sql_filters_are_applied_by_the_broker(name_server):
         options = {"config": CONFIG, "consume_from": ConsumeFrom.FIRST_OFFSET}
         async with PushConsumer(name_server, "sql-group", {"priced": wanted}, collect(got), **options):
             await eventually(lambda: len(got) == 8, seconds=60)
-            async with Producer(name_server) as producer:
+            async with Producer(name_server, config=CONFIG) as producer:
                 await producer.send(Message("priced", b"no", properties={"price": "99", "region": "north"}))
                 await producer.send(Message("priced", b"7", properties={"price": "7", "region": "north"}))
             await eventually(lambda: len(got) == 9, seconds=60)
@@ -201,7 +201,7 @@ def test_orderly_members_keep_the_order_of_each_key_while_queues_change_hands(na
                 for key in "abcd":
                     await producer.send(Message("ordered", f"{key} {number}".encode()), sharding_key=key)
 
-        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        async with AdminClient(name_server) as admin, Producer(name_server, config=CONFIG) as producer:
             await admin.create_topic("ordered", queues=4)
             await wait_for_route(admin, "ordered")
             async with member() as first:
@@ -228,7 +228,7 @@ def test_broadcasting_members_have_every_message_and_go_on_where_they_were(name_
     async def scenario():
         first, second = [], []
         options = {"model": MessageModel.BROADCASTING, "offsets_directory": tmp_path}
-        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        async with AdminClient(name_server) as admin, Producer(name_server, config=CONFIG) as producer:
             await admin.create_topic("news", queues=2)
             await wait_for_route(admin, "news")
             one = consumer(name_server, "news-group", "news", collect(first), instance_name="one", **options)
@@ -248,7 +248,7 @@ def test_lite_pull_polls_seeks_and_commits(name_server):
     async def scenario():
         options = {"config": CONFIG, "consume_from": ConsumeFrom.FIRST_OFFSET}
         queue = MessageQueue("polled", BROKER, 0)
-        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        async with AdminClient(name_server) as admin, Producer(name_server, config=CONFIG) as producer:
             await admin.create_topic("polled", queues=1)
             await wait_for_route(admin, "polled")
             for number in range(25):
@@ -282,7 +282,7 @@ def test_plain_pulls_say_how_they_ended(name_server, request):
         async with AdminClient(name_server) as admin, PullConsumer(name_server, "plain-group") as puller:
             await admin.create_topic("plain", queues=1)
             await wait_for_route(admin, "plain")
-            async with Producer(name_server) as producer:
+            async with Producer(name_server, config=CONFIG) as producer:
                 for number in range(5):
                     await producer.send(Message("plain", b"%d" % number, tags="ab"[number % 2]))
             results = [await puller.pull(queue, offset) for offset in (0, 5, 9, -1)]
@@ -302,7 +302,7 @@ def test_plain_pulls_say_how_they_ended(name_server, request):
                 with pytest.raises(RemoteError, match=r"\(23\)"):
                     await puller.pull(queue, 0, wanted=Sql("TAGS ="))
             waiting = asyncio.create_task(puller.pull(queue, 5, block=True))
-            async with Producer(name_server) as producer:
+            async with Producer(name_server, config=CONFIG) as producer:
                 await producer.send(Message("plain", b"new"))
             assert [message.body for message in (await waiting).messages] == [b"new"]
 
@@ -312,7 +312,7 @@ def test_plain_pulls_say_how_they_ended(name_server, request):
 def test_a_new_group_on_a_young_queue_begins_at_its_first_message(name_server):
     async def scenario():
         got = []
-        async with Producer(name_server) as producer:
+        async with Producer(name_server, config=CONFIG) as producer:
             await producer.send(Message("young", b"first"))
         async with consumer(name_server, "young-group", "young", collect(got), consume_from=ConsumeFrom.LAST_OFFSET):
             await eventually(lambda: got == [b"first"], seconds=60)
@@ -326,7 +326,7 @@ def test_offsets_by_time(name_server, request):
 
     async def scenario():
         queue = MessageQueue("times", BROKER, 0)
-        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+        async with AdminClient(name_server) as admin, Producer(name_server, config=CONFIG) as producer:
             await admin.create_topic("times", queues=1)
             await wait_for_route(admin, "times")
 

@@ -13,8 +13,8 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.cluster.model import ReadLimits, Wanted
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
+from broker_core.cluster.slices import ReadLimits, SurveyRequest
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import connect
@@ -69,7 +69,7 @@ def test_their_messages_are_found_counted_and_reported(broker):
     overview = _told("cluster", "--ns", broker.name_server, "--json")
     (topic,) = [one for one in json.loads(overview.stdout)["topics"] if one["name"] == "orders"]
     assert topic["messages"] == SENT
-    with QueueReader(broker.name_server, limits=ReadLimits(0, 0)) as reader:
-        survey = reader.survey(Wanted(topics=("orders",)))
+    with SliceReader(broker.name_server, limits=ReadLimits(0, 0)) as reader:
+        survey = reader.survey(SurveyRequest(topics=("orders",)))
     assert sum(one.end - one.first for one in survey.slices) == SENT
     assert survey.unknown == ()

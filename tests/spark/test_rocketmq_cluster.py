@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from broker_core.cluster.model import ReadLimits
+from broker_core.cluster.slices import ReadLimits
 from spark_reports import catalog
 from spark_reports.clusters import ReportCluster, plan_report
 from spark_reports.datasource.cluster_options import ClusterOptions

@@ -19,14 +19,14 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store_end import serving_store
+from broker_core.tools.copying.control import CopyControl, Surroundings
 from broker_core.tools.copying.ends import Ends, opened
-from broker_core.tools.copying.lane import Sender
 from broker_core.tools.copying.order import CopyOrder
-from broker_core.tools.copying.patience import Patience, Surroundings
 from broker_core.tools.copying.plan import CopyPlan
+from broker_core.tools.copying.planner import CopyPlanner
+from broker_core.tools.copying.queue_copier import Sender
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.runner import CopyRunner
-from broker_core.tools.copying.survey import CopyPlanner
 from tests.support.embedded import started
 
 NAMES = ("source-a", "target-b")
@@ -85,19 +85,17 @@ class Pair:
             return await self.carry_out(receipt, ends)
 
     async def carry_out(
-        self, receipt: Receipt, ends: Ends, *, sender: Sender | None = None, patience: Patience | None = None
+        self, receipt: Receipt, ends: Ends, *, sender: Sender | None = None, control: CopyControl | None = None
     ) -> Receipt:
         """One run of a receipt, which is closed behind it."""
         with receipt:
-            runner = CopyRunner(
-                receipt, ends.source.admin, ends.target.admin, sender or ends.sender, patience or self.patience()
-            )
+            runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, sender or ends.sender, control or self.control())
             await runner.run()
             return receipt
 
-    def patience(self, *, rate: float | None = None) -> Patience:
+    def control(self, *, rate: float | None = None) -> CopyControl:
         """Waits of no length, 1,000 s at most by a clock that they move."""
-        return Patience(StoppedClock(self.said).surroundings, rate=rate, wait_max_s=1_000.0)
+        return CopyControl(StoppedClock(self.said).surroundings, rate=rate, wait_max_s=1_000.0)
 
     async def stored(self, topic: str, queue: int, *, of_target: bool = True) -> list[StoredMessage]:
         """All messages of a queue."""

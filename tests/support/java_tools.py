@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.toolchains import java_class_path
+from tests.support.toolchains import SHORT_LIVED, java_class_path
 
 ADMIN_TOOL = "org.apache.rocketmq.tools.command.MQAdminStartup"
 
@@ -32,8 +32,8 @@ class JavaProgram:
 
     def command(self, main: str, *arguments: object) -> list[str]:
         """The command line of one run."""
-        options = [f"-Duser.home={self.home}", f"-Drocketmq.home.dir={self.home}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
-        options.append("-Drocketmq.client.logUseSlf4j=true")
+        options = [*SHORT_LIVED, f"-Duser.home={self.home}", f"-Drocketmq.home.dir={self.home}"]
+        options += ["-Dfile.encoding=UTF-8", "-Xmx256m", "-Drocketmq.client.logUseSlf4j=true"]
         return ["java", *options, "-cp", self.class_path, main, *map(str, arguments)]
 
     @property

@@ -23,6 +23,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import ConnectionPool
 from tests.support.foreign_tools import need
 from tests.support.remoting_peer import eventually_answers
+from tests.support.toolchains import SHORT_LIVED
 
 PEER = Path(__file__).parent / "peer" / "peer"
 """The program that runs a published RocketMQ; `peer` without arguments prints its usage."""
@@ -60,6 +61,7 @@ class RealBroker:
             "PEER_NS_PORT": str(name_server),
             "PEER_PORT": str(broker),
             "PEER_HEAP": "384m",
+            "JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED),
         }
         self._name_server_again: subprocess.Popen[bytes] | None = None
         self._name_server_line: list[str] = []

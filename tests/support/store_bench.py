@@ -115,9 +115,9 @@ class StoreBench:
 
     def crash(self, store: MessageStore) -> None:
         """End without any of the work of a close, as far as the files can tell."""
-        store._flush_service.close()
-        store._index.close()
-        store._commit_log.close()
-        assert store._ownership is not None
-        store._ownership.release()
+        store._parts.flush_service.close()
+        store._parts.index.close()
+        store._parts.commit_log.close()
+        assert store._parts.ownership is not None
+        store._parts.ownership.release()
         store._is_open = False

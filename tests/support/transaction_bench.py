@@ -38,7 +38,7 @@ class TransactionBench:
         self.clock = bench.clock
         self.state = bench.state
         journal = ActionJournal(bench.state.config.store.root / "config", clock=bench.clock)
-        self.service = TransactionService(bench.state, bench.dispatcher, journal)
+        self.service = TransactionService(bench.state, bench.dispatcher, journal, None)
         self.engine = self.service.engine
         self.engine.load(*self.progress())
 

@@ -37,19 +37,19 @@ class AccessControl:
     Args:
         path: The access control file.
         clock: Time in ms since the epoch.
+        record_at: Gives the stored record at a position of the commit log; None while the store is not open.
 
     Attributes:
-        internal: An account of this process, made anew at each start; the broker registers at its own name server with it.
-        record_at: Gives the stored record at a position of the commit log; set once the store is open.
+        internal: An account of this process, made at each start; the broker registers at its own name server with it.
 
     Raises:
         UsageError: The file is missing or cannot be used.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], int]) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], int], record_at: RecordAt = lambda _position: None) -> None:
         self.path = path
         self.internal = Credentials(INTERNAL_ACCESS_KEY, secrets.token_hex(32))
-        self.record_at: RecordAt = lambda _position: None
+        self._record_at = record_at
         self._clock = clock
         self._own = Account(self.internal.access_key, self.internal.secret_key, admin=True)
         self._stamp = _stamp_of(path)
@@ -82,7 +82,7 @@ class AccessControl:
         return self._own if access_key == self._own.access_key else self.rules.accounts.get(access_key)
 
     def _missing(self, account: Account, command: RemotingCommand) -> str | None:
-        needs = needs_of(command, self.record_at)
+        needs = needs_of(command, self._record_at)
         if needs is None:
             if account.admin:
                 return None

@@ -119,7 +119,7 @@ def read_rules(path: Path) -> AccessRules:
     Raises:
         UsageError: It is missing, cannot be read, or says something that cannot be meant; names file and place.
     """
-    import yaml  # noqa: PLC0415  a broker without access control starts without it
+    import yaml  # noqa: PLC0415  a start without access control does not load it
 
     try:
         with path.open("rb") as file:

@@ -135,7 +135,9 @@ class EmbeddedBroker:
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
         check_binding(config)
-        self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
+        self._access = (
+            AccessControl(config.access_control_file, clock=clock, record_at=self._record_at) if config.acl_enabled else None
+        )
         self._accounts = None if self._access is None else AccountFile(self._access)
         self._make_servers(limits)
         self._fast_server: RemotingServer | None = None
@@ -235,7 +237,7 @@ class EmbeddedBroker:
         self._files.start()
         self._dispatcher = self._make_dispatcher(state)
         self._load_settings(self._dispatcher)
-        self._services = broker_services(state, self._dispatcher, self._files, self.journal)
+        self._services = broker_services(state, self._dispatcher, self._files, self.journal, self._durable)
         if self.config.atomic_transactions:
             self._atomic = await self._serve_atomic(state, self._dispatcher)
             self._services = (self._atomic, *self._services)
@@ -276,13 +278,14 @@ class EmbeddedBroker:
             group_changed=self._tell_group,
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=asyncio.get_running_loop().call_soon,
+            route=self._name_server.routes.readable_queues,
         )
 
+    def _record_at(self, position: int) -> memoryview | None:
+        return None if self._dispatcher is None else self.store.record_at(position)
+
     def _load_settings(self, dispatcher: Dispatcher) -> None:
-        """Give it what was made before it, and the settings that were changed while an earlier broker ran."""
-        dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
-        if self._access is not None:
-            self._access.record_at = self.store.record_at
+        """Load the settings that were changed while an earlier broker ran."""
         settings = dispatcher.settings
         self._files.serve(SETTINGS_FILE, settings.to_json)
         settings.add_listener(self._reconfigured)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from broker_core.engine.processors.delay_processor import DelayProcessor
 from broker_core.engine.processors.dispatcher import Dispatcher
+from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.pop.pop_family import PopService
 from broker_core.engine.processors.slow_consumers import SlowConsumerGuard
 from broker_core.engine.processors.timer_processor import Timers
@@ -32,7 +33,7 @@ class Service(Protocol):
 
 
 def broker_services(
-    state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal
+    state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal, durable: DurableAnswers | None
 ) -> tuple[Service, ...]:
     """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
     return (
@@ -41,7 +42,7 @@ def broker_services(
         FilterFile(dispatcher.filters, files),
         _delays(state, dispatcher, files, journal),
         Timers(state, dispatcher, files, journal=journal),
-        TransactionService(state, dispatcher, journal),
+        TransactionService(state, dispatcher, journal, durable),
         PopService(state, dispatcher.pop, files, offsets_file=OFFSETS_FILE),
     )
 

@@ -19,6 +19,7 @@ from broker_core.engine.processors.lone_master import LoneMasterProcessor
 from broker_core.engine.processors.maintenance_processor import MaintenanceProcessor
 from broker_core.engine.processors.offset_processor import OffsetProcessor
 from broker_core.engine.processors.plain_requests import PlainRequests
+from broker_core.engine.processors.pop.assignment import Route
 from broker_core.engine.processors.pop.pop_family import PopFamily
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.put_rewrites import PutRewrites
@@ -54,6 +55,7 @@ class Dispatcher:
         group_changed: Told of a consumer group whose members or subscriptions changed.
         settings_changed: Told after settings were changed by a request.
         defer: Has a function called in the loop's next turn; None for no flow control.
+        route: Gives the queues of a topic that can be read on all brokers; None for those of this broker.
 
     Attributes:
         rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
@@ -81,6 +83,7 @@ class Dispatcher:
         group_changed: Callable[[str], None] = lambda _group: None,
         settings_changed: Callable[[], None] = lambda: None,
         defer: Defer | None = None,
+        route: Route | None = None,
     ) -> None:
         self._state = state
         self._written = written
@@ -89,7 +92,7 @@ class Dispatcher:
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
         self.plain = PlainRequests(self.send, self.pull)
-        self.pop = PopFamily(state, memory_bytes=memory_bytes)
+        self.pop = PopFamily(state, memory_bytes=memory_bytes, route=route)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)
         self._send_back = SendBackProcessor(state, durable, self.rewrites)

@@ -81,6 +81,7 @@ class TransactionService:
         state: What processors share.
         dispatcher: Gets the requests and the rewrite of half messages.
         journal: Of what a person does.
+        durable: Holds answers back until a decision is on disk; None answers at once (ASYNC_FLUSH).
 
     Attributes:
         engine: Decides and checks.
@@ -88,7 +89,9 @@ class TransactionService:
         next_round_ms: When the next round of checks is, ms since the epoch.
     """
 
-    def __init__(self, state: BrokerState, dispatcher: Dispatcher, journal: ActionJournal) -> None:
+    def __init__(
+        self, state: BrokerState, dispatcher: Dispatcher, journal: ActionJournal, durable: DurableAnswers | None
+    ) -> None:
         self._state = state
         self._rewrites = dispatcher.rewrites
         settings = transaction_settings(state.config)
@@ -103,7 +106,7 @@ class TransactionService:
         )
         self.actions = TransactionActions(self.engine, journal)
         self.next_round_ms = state.clock() + settings.check_interval_ms
-        self._durable: DurableAnswers | None = None
+        self._durable = durable
         self._task: asyncio.Task[None] | None = None
         self._progress = DurableProgress()
         self._early_ends = EarlyEnds()
@@ -123,8 +126,6 @@ class TransactionService:
         loading = self._loading()
         for _slice in islice(loading, SLICES_AT_ONCE):
             pass
-        if self._state.config.store.flush_disk_type == "SYNC_FLUSH":
-            self._durable = DurableAnswers(self._state.store, asyncio.get_running_loop())
         self._task = asyncio.create_task(self._run(loading), name="transactions")
 
     async def stop(self) -> None:

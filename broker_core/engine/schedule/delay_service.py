@@ -38,8 +38,10 @@ logger = logging.getLogger(__name__)
 class ScheduleStore(DeliveryStore, Protocol):
     """What the service needs of `broker_core.engine.store.message_store.MessageStore`."""
 
-    config: StoreConfig
     delay_levels: DelayLevels
+
+    @property
+    def config(self) -> StoreConfig: ...
 
     def queues(self) -> list[tuple[str, int]]: ...
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.layout import scan_records
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE
 
 _WINDOW_BYTES = 16 * 1024 * 1024
@@ -54,11 +55,8 @@ def _has_records(log: CommitLog, base: int, position: int, disk: Disk) -> bool:
     while mapped is not None and (position := disk.next_data(log.path(base), position)) < len(mapped):
         stop = min(position + _WINDOW_BYTES, len(mapped))
         part = bytes(mapped[position:stop])
-        if any(code in part for code in _MAGIC_CODES):
-            from broker_core.engine.store.layout import scan_records  # noqa: PLC0415  numpy takes 0.2 s to load
-
-            if len(scan_records(mapped, base, position, stop)):
-                return True
+        if any(code in part for code in _MAGIC_CODES) and len(scan_records(mapped, base, position, stop)):
+            return True
         position = stop if stop == len(mapped) else stop - _OVERLAP_BYTES
     return False
 

@@ -1,7 +1,5 @@
 """Filling index files, many keys at a time (`broker_core.engine.store.index_keys` finds them).
 
-The module needs numpy, which takes 0.2 s to load; import it when there is something to do.
-
 Source: docs/spec/store.md §5.3, §5.4.
 """
 

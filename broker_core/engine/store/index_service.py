@@ -25,7 +25,9 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.checkpoint import Checkpoint
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.disk import Disk, is_no_space
+from broker_core.engine.store.index_build import add_keys, restore
 from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
+from broker_core.engine.store.index_keys import read_keys
 from broker_core.engine.store.queue_table import IndexNote
 from broker_core.errors import RecordError
 from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
@@ -169,8 +171,6 @@ class IndexService:
         if last.header.next_item < header.next_item or header.next_item > last.geometry.items:
             return None
         if not found.clean or last.header != header:
-            from broker_core.engine.store.index_build import restore  # noqa: PLC0415  numpy takes 0.2 s to load
-
             restore(last, header)
         return note.log_end
 
@@ -190,8 +190,6 @@ class IndexService:
         while position < end:
             window, following = self._window(position, end)
             if window:
-                from broker_core.engine.store.index_keys import read_keys  # noqa: PLC0415  numpy takes 0.2 s to load
-
                 keys = read_keys(window, position)
                 if len(keys):
                     return True
@@ -215,8 +213,6 @@ class IndexService:
             if next_item == 1:
                 self._drop_from(len(self._files) - 1)
                 continue
-            from broker_core.engine.store.index_build import restore  # noqa: PLC0415  numpy takes 0.2 s to load
-
             restore(last, last.header_up_to(next_item, self._store_ms(last.item(next_item - 1).physical_offset)))
 
     def _behind_last(self) -> int:
@@ -281,9 +277,6 @@ class IndexService:
         if not window:
             self._position = following
             return
-        from broker_core.engine.store.index_build import add_keys  # noqa: PLC0415  numpy takes 0.2 s to load
-        from broker_core.engine.store.index_keys import read_keys  # noqa: PLC0415
-
         keys = read_keys(window, self._position)
         done = min(self._known_keys, int((keys.physical_offset == self._position).sum()))
         self._known_keys = 0

@@ -58,8 +58,7 @@ class KernelSync:
         if sys.platform != "linux" or not hasattr(os, "eventfd"):
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         try:
-            # Imported here, as it takes some milliseconds that only stores need which sync each put.
-            import ctypes  # noqa: PLC0415
+            import ctypes  # noqa: PLC0415  some builds of Python have none
         except ImportError as error:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
         self._ctypes = ctypes

@@ -1,6 +1,6 @@
 """Putting: one message or a batch into the log and its queue, and telling who waits for it.
 
-A layer of `broker_core.engine.store.message_store.MessageStore`. Stores with queue extensions or multi-dispatch have a put of
+A part of `broker_core.engine.store.message_store.MessageStore`. Stores with queue extensions or multi-dispatch have a put of
 their own (`broker_core.engine.store.extra_put`), so that the plain one pays nothing for them.
 """
 
@@ -13,12 +13,10 @@ from functools import partial
 from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft, draft_batch
 from broker_core.engine.store.consume_queue import UNIT, UNWRITTEN_UNITS_MAX, ConsumeQueue
-from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.dispatch import TagsOfPuts, unit_tags_code
 from broker_core.engine.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.engine.store.log_syncs import LogSyncs
-from broker_core.engine.store.ownership import StoreOwnership
-from broker_core.engine.store.paths import StorePaths, is_topic_name
+from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.engine.store.store_parts import StoreParts
@@ -70,34 +68,52 @@ class _Queue:
         self.listeners: tuple[ArrivalListener, ...] = ()
 
 
-class MessagePuts(StoreParts):
-    """See the module. Methods may be called from any thread."""
+class MessagePuts:
+    """See the module. Methods may be called from any thread.
 
-    def __init__(
-        self, config: StoreConfig, paths: StorePaths, disk: Disk, clock: Callable[[], int], ownership: StoreOwnership | None
-    ) -> None:
-        super().__init__(config, paths, disk, clock, ownership)
+    Args:
+        parts: What the store is made of.
+    """
+
+    def __init__(self, parts: StoreParts) -> None:
+        self._parts = parts
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._writer = parts.writer
+        self._gate = parts.gate
+        self._lock = parts.lock
+        self._clock = parts.clock
+        self._delay_levels = parts.delay_levels
         self._put_queues: dict[QueueKey, _Queue] = {}
         self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
-        self._body_bytes_unchecked = self._body_bytes_that_fit(config)
+        self._body_bytes_unchecked = self._body_bytes_that_fit(parts.config)
         """Size of a body up to which nothing else of its message needs a look."""
         self._extra_put = ExtraPut(
-            config,
-            self._commit_log,
-            self._queues,
-            self._writer,
-            self._gate,
-            levels=self.delay_levels,
-            memory_lock=self._lock,
-            clock=clock,
+            parts.config,
+            parts.commit_log,
+            parts.queues,
+            parts.writer,
+            parts.gate,
+            levels=parts.delay_levels,
+            memory_lock=parts.lock,
+            clock=parts.clock,
         )
-        self._puts_have_extras = config.consume_queue_ext or config.multi_dispatch
-        self._dirty = self._writer.dirty
+        self._puts_have_extras = parts.config.consume_queue_ext or parts.config.multi_dispatch
+        self._dirty = parts.writer.dirty
         self._log_syncs: LogSyncs | None = None
 
-    def _take_settings(self, config: StoreConfig) -> None:
-        super()._take_settings(config)
+    def take_settings(self, config: StoreConfig) -> None:
+        """Go on with other settings."""
         self._body_bytes_unchecked = self._body_bytes_that_fit(config)
+
+    def forget(self, key: QueueKey) -> None:
+        """Drop what is kept of a queue that was removed; under the store's lock."""
+        self._put_queues.pop(key, None)
+
+    def close(self) -> None:
+        """End the syncs of `log_syncs`."""
+        if self._log_syncs is not None:
+            self._log_syncs.close()
 
     def _body_bytes_that_fit(self, config: StoreConfig) -> int:
         return min(config.max_message_bytes, self._commit_log.file_bytes - RECORD_OVERHEAD_MAX)
@@ -137,7 +153,7 @@ class MessagePuts(StoreParts):
             self._writer.last_store_ms = now_ms
             if not is_hidden:
                 if target.is_schedule:
-                    code = unit_tags_code(message.topic, properties, now_ms, self.delay_levels)
+                    code = unit_tags_code(message.topic, properties, now_ms, self._delay_levels)
                 queue.tail += _pack_unit(physical_offset, size, code)
                 queue.max_offset = queue_offset + 1
                 queue.last_store_ms = now_ms
@@ -152,7 +168,7 @@ class MessagePuts(StoreParts):
             for listener in target.listeners:
                 listener(arrival)
             if queue_offset - queue.written_offset >= UNWRITTEN_UNITS_MAX:
-                self._write_ahead()
+                self._parts.write_ahead()
         return _new_tuple(PutResult, (_PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,)))
 
     def put_batch(self, message: MessageToStore) -> PutResult:
@@ -165,7 +181,7 @@ class MessagePuts(StoreParts):
         extras = self._puts_have_extras
         if target is None:
             return _ILLEGAL
-        draft = draft_batch(message, target.topic, self.config.max_message_bytes, one_by_one=extras)
+        draft = draft_batch(message, target.topic, self._parts.config.max_message_bytes, one_by_one=extras)
         if draft is None:
             return _ILLEGAL
         if draft.properties_bytes_max > PROPERTIES_BYTES_MAX:
@@ -195,7 +211,7 @@ class MessagePuts(StoreParts):
             for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), queue_offset):
                 listener(Arrival(message.topic, message.queue_id, number, code, now_ms, offset, size))
         if unwritten > UNWRITTEN_UNITS_MAX:
-            self._write_ahead()
+            self._parts.write_ahead()
         return PutResult(PutStatus.PUT_OK, start, len(block), queue_offset, now_ms, draft.count, offsets)
 
     def _put_queue(self, message: MessageToStore) -> _Queue | None:
@@ -226,7 +242,7 @@ class MessagePuts(StoreParts):
             for listener in self._listeners_of(arrival.topic):
                 listener(arrival)
         if queue.max_offset - queue.written_offset > UNWRITTEN_UNITS_MAX:
-            self._write_ahead()
+            self._parts.write_ahead()
         return result
 
     def set_filter_bits(self, bits: FilterBits) -> None:
@@ -240,11 +256,11 @@ class MessagePuts(StoreParts):
 
     def _size_is_legal(self, message: MessageToStore, topic: TopicField) -> bool:
         fits = self._commit_log.fits(record_bytes_max(message, topic))
-        return fits and len(message.body) <= self.config.max_message_bytes
+        return fits and len(message.body) <= self._parts.config.max_message_bytes
 
     def _no_space(self, error: OSError) -> PutResult:
         text = (
-            f"the commit log in {self._paths.commit_log} cannot grow: {error.strerror}. Free some room on the disk; "
+            f"the commit log in {self._parts.paths.commit_log} cannot grow: {error.strerror}. Free some room on the disk; "
             "messages are taken again as soon as there is some"
         )
         if not self._gate.holds(Refusal.LOG_SPACE):
@@ -278,16 +294,16 @@ class MessagePuts(StoreParts):
                 ``syncFlushTimeout``. Runs in a thread of the store or the one that uses `log_syncs`, or in this one if there
                 is nothing to wait for.
         """
-        self._flush_service.when_durable(physical_end, done)
+        self._parts.flush_service.when_durable(physical_end, done)
 
     def log_syncs(self) -> LogSyncs | None:
         """Syncs for an event loop, which takes part in them; made once. None where the system has none: `when_durable` does.
 
         Closed with the store, at the latest.
         """
-        if self._log_syncs is None and not self.read_only:
+        if self._log_syncs is None and not self._parts.read_only:
             try:
-                self._log_syncs = LogSyncs(self._commit_log, self._flush_service, self._disk.kernel_sync())
+                self._log_syncs = LogSyncs(self._commit_log, self._parts.flush_service, self._parts.disk.kernel_sync())
             except OSError as error:
                 _log.info("the commit log is synced by a thread, as the kernel does not take syncs: %s", error.strerror)
         return self._log_syncs

@@ -1,22 +1,19 @@
 """Reading messages: by queue offset, by place in the log, by key.
 
-A layer of `broker_core.engine.store.message_store.MessageStore`. What a queue or the index misleads about is mended on the way
+A part of `broker_core.engine.store.message_store.MessageStore`. What a queue or the index misleads about is mended on the way
 (`broker_core.engine.store.queue_mending`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.cold_read import ResidentPieces, bring_to_memory, is_ahead_in_memory, is_in_memory, read_ahead
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
-from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.index_service import IndexQuery
-from broker_core.engine.store.ownership import StoreOwnership
-from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_mending import QueueMender
 from broker_core.engine.store.reading import (
     BatchLimits,
@@ -40,19 +37,24 @@ LATEST_MS = (1 << 63) - 1
 _log = logging.getLogger(__name__)
 
 
-class MessageReads(StoreParts):
-    """See the module. Methods may be called from any thread."""
+class MessageReads:
+    """See the module. Methods may be called from any thread.
 
-    def __init__(
-        self, config: StoreConfig, paths: StorePaths, disk: Disk, clock: Callable[[], int], ownership: StoreOwnership | None
-    ) -> None:
-        super().__init__(config, paths, disk, clock, ownership)
-        self._limits = BatchLimits(config, machine_memory_bytes())
-        self._runs = RunReader(self._commit_log, ResidentPieces(self._commit_log))
-        self._mender = QueueMender(self._commit_log, self._writer, self.delay_levels, self._lock)
+    Args:
+        parts: What the store is made of.
+    """
 
-    def _take_settings(self, config: StoreConfig) -> None:
-        super()._take_settings(config)
+    def __init__(self, parts: StoreParts) -> None:
+        self._parts = parts
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._lock = parts.lock
+        self._limits = BatchLimits(parts.config, machine_memory_bytes())
+        self._runs = RunReader(parts.commit_log, ResidentPieces(parts.commit_log))
+        self._mender = QueueMender(parts.commit_log, parts.writer, parts.delay_levels, parts.lock)
+
+    def take_settings(self, config: StoreConfig) -> None:
+        """Go on with other settings."""
         self._limits = BatchLimits(config, machine_memory_bytes())
 
     def get_messages(
@@ -82,7 +84,7 @@ class MessageReads(StoreParts):
         result = self.get_stored_messages(
             topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
         )
-        return result if self.visibility is None else visible(self.visibility, topic, queue_id, offset, result)
+        return result if self._parts.visibility is None else visible(self._parts.visibility, topic, queue_id, offset, result)
 
     def get_stored_messages(
         self,
@@ -104,7 +106,7 @@ class MessageReads(StoreParts):
             assert queue is not None
             is_plain = accepts is None and matches is None
             units = queue.units(offset, max_count if is_plain else units_to_scan(max_count))
-        bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
+        bytes_limit = self._parts.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
         limits = self._limits.of_get(max_count, bytes_limit)
         damaged: list[int] = []
         found = scan(self._commit_log, queue, offset, units, limits, accepts=accepts, matches=matches, damaged=damaged)
@@ -125,7 +127,7 @@ class MessageReads(StoreParts):
 
         None where that cannot be: nothing is there, records are not in memory, damaged or hidden. `get_messages` tells then.
         """
-        visibility = self.visibility
+        visibility = self._parts.visibility
         if visibility is not None and visibility.end(topic, queue_id) is not None:
             return None
         with self._lock:
@@ -135,7 +137,8 @@ class MessageReads(StoreParts):
             units = self._runs.units(queue, offset, max_count)
         if units is None:
             return None
-        return self._runs.read(queue, units, offset, self._limits.of_get(max_count, self.config.max_transfer_bytes_in_memory))
+        bytes_max = self._parts.config.max_transfer_bytes_in_memory
+        return self._runs.read(queue, units, offset, self._limits.of_get(max_count, bytes_max))
 
     def _mend(self, queue: ConsumeQueue, offsets: list[int]) -> bool:
         try:
@@ -211,7 +214,7 @@ class MessageReads(StoreParts):
         if record is None:
             return 0
         stored = decode_record(record)
-        return unit_tags_code(stored.topic, stored.properties_bytes, stored.store_timestamp_ms, self.delay_levels)
+        return unit_tags_code(stored.topic, stored.properties_bytes, stored.store_timestamp_ms, self._parts.delay_levels)
 
     def query(
         self,
@@ -239,9 +242,9 @@ class MessageReads(StoreParts):
             StoreError: The index can be neither read nor completed.
         """
         try:
-            self._writer.write_index()
-            found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
+            self._parts.writer.write_index()
+            found = self._parts.index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
         except OSError as error:
-            raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
-        visibility = self.visibility
+            raise StoreError(f"the index in {self._parts.paths.index} cannot be completed: {error.strerror}") from error
+        visibility = self._parts.visibility
         return found if visibility is None else [record for record in found if not visibility.hides_record(record)]

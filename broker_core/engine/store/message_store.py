@@ -11,8 +11,9 @@
 Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
 memory), the index's, then those inside `CommitLog`. Nothing is called back under a lock.
 
-Layers, each a module, the upper ones independent of each other: `store_parts` (what there is, writing behind, cleaning),
-`message_puts`, `message_reads`, `queue_figures`; here is what concerns all of them: open, close, settings, and what leaves.
+Its parts, each a module: `store_parts` (what there is, writing behind, cleaning), and `message_puts`, `message_reads` and
+`queue_figures`, which share that and do not know each other. Here is what concerns all of them: open, close, settings, and
+queues that are removed.
 
 Does not deliver delayed ones or check transactions; knows no network.
 """
@@ -37,8 +38,11 @@ from broker_core.engine.store.ownership import StoreOwnership, check_directory, 
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_figures import QueueFigures
 from broker_core.engine.store.queue_table import QueueKey
+from broker_core.engine.store.reading import store_time_at
 from broker_core.engine.store.recovery import Progress, Recovery
 from broker_core.engine.store.settings_check import check_settings
+from broker_core.engine.store.store_parts import StoreParts
+from broker_core.engine.store.visibility import Visibility
 from broker_core.engine.store.write_gate import Refusal
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.protocol.names import LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC
@@ -48,14 +52,77 @@ _KEPT_TOPICS = (SCHEDULE_TOPIC, OP_TOPIC, LMQ_PREFIX)
 _log = logging.getLogger(__name__)
 
 
-class MessageStore(MessagePuts, MessageReads, QueueFigures):
-    """An open store. Made by `open`; methods may be called from any thread unless they say otherwise."""
+class MessageStore:
+    """An open store. Made by `open`; methods may be called from any thread unless they say otherwise.
+
+    Most of its methods are those of its parts, bound once so that they cost no call more.
+
+    Attributes:
+        put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
+        get_messages, get_stored_messages, read_run, is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead, record_at,
+        bytes_at, queue_units, unit_bytes, query: See `MessageReads`.
+        queues, min_offset, max_offset, stored_max_offset, offset_by_time, store_time, time_span, last_store_time,
+        next_file_offset, first_physical_offset, stats, flush_runs, inside: See `QueueFigures`.
+        flush, clean, clean_queues: See `StoreParts`.
+        delay_levels: Of the setting.
+        read_only: Whether it takes no puts.
+    """
 
     def __init__(
         self, config: StoreConfig, paths: StorePaths, disk: Disk, clock: Callable[[], int], ownership: StoreOwnership | None
     ) -> None:
-        super().__init__(config, paths, disk, clock, ownership)
+        parts = self._parts = StoreParts(config, paths, disk, clock, ownership)
+        self._bind_parts(parts)
+        self._bind_puts(MessagePuts(parts))
+        self._bind_reads(MessageReads(parts))
+        self._bind_figures(QueueFigures(parts))
         self._is_open = False
+
+    def _bind_parts(self, parts: StoreParts) -> None:
+        self.read_only = parts.read_only
+        self.delay_levels = parts.delay_levels
+        self.flush = parts.flush
+        self.clean = parts.clean
+        self.clean_queues = parts.clean_queues
+
+    def _bind_puts(self, puts: MessagePuts) -> None:
+        self._puts = puts
+        self.put = puts.put
+        self.put_batch = puts.put_batch
+        self.set_filter_bits = puts.set_filter_bits
+        self.add_arrival_listener = puts.add_arrival_listener
+        self.when_durable = puts.when_durable
+        self.log_syncs = puts.log_syncs
+
+    def _bind_reads(self, reads: MessageReads) -> None:
+        self._reads = reads
+        self.get_messages = reads.get_messages
+        self.get_stored_messages = reads.get_stored_messages
+        self.read_run = reads.read_run
+        self.is_in_memory = reads.is_in_memory
+        self.bring_to_memory = reads.bring_to_memory
+        self.is_ahead_in_memory = reads.is_ahead_in_memory
+        self.read_ahead = reads.read_ahead
+        self.record_at = reads.record_at
+        self.bytes_at = reads.bytes_at
+        self.queue_units = reads.queue_units
+        self.unit_bytes = reads.unit_bytes
+        self.query = reads.query
+
+    def _bind_figures(self, figures: QueueFigures) -> None:
+        self.queues = figures.queues
+        self.min_offset = figures.min_offset
+        self.max_offset = figures.max_offset
+        self.stored_max_offset = figures.stored_max_offset
+        self.offset_by_time = figures.offset_by_time
+        self.store_time = figures.store_time
+        self.time_span = figures.time_span
+        self.last_store_time = figures.last_store_time
+        self.next_file_offset = figures.next_file_offset
+        self.first_physical_offset = figures.first_physical_offset
+        self.stats = figures.stats
+        self.flush_runs = figures.flush_runs
+        self.inside = figures.inside
 
     @classmethod
     def open(
@@ -104,38 +171,38 @@ class MessageStore(MessagePuts, MessageReads, QueueFigures):
         return store
 
     def _start(self, progress: Progress) -> None:
-        clean = not self._paths.abort.exists()
-        self._queues.load()
+        clean = not self._parts.paths.abort.exists()
+        self._parts.queues.load()
         recovery = Recovery(
-            self._commit_log,
-            self._queues,
-            self._checkpoint,
+            self._parts.commit_log,
+            self._parts.queues,
+            self._parts.checkpoint,
             self.delay_levels,
-            check_crc=self.config.check_crc_on_recover,
-            force_record_crc=self.config.force_record_crc,
-            multi_dispatch=self.config.multi_dispatch,
+            check_crc=self._parts.config.check_crc_on_recover,
+            force_record_crc=self._parts.config.force_record_crc,
+            multi_dispatch=self._parts.config.multi_dispatch,
             before_cut=self._keep_what_is_cut,
             progress=progress,
         )
         recovery.run(clean=clean)
-        self._writer.last_store_ms = recovery.last_store_ms
-        self._index.open(FoundAtOpen(clean, self._checkpoint, recovery.index_note), progress)
+        self._parts.writer.last_store_ms = recovery.last_store_ms
+        self._parts.index.open(FoundAtOpen(clean, self._parts.checkpoint, recovery.index_note), progress)
         self._is_open = True
         if self.read_only:
             return
-        self._writer.dirty.update(queue for queue in self._queues if queue.unwritten_bytes)
-        for directory in (*self._commit_log.directories, self._paths.consume_queue, self._paths.config):
+        self._parts.writer.dirty.update(queue for queue in self._parts.queues if queue.unwritten_bytes)
+        for directory in (*self._parts.commit_log.directories, self._parts.paths.consume_queue, self._parts.paths.config):
             directory.mkdir(parents=True, exist_ok=True)
-        self._paths.abort.touch()
-        self._disk.sync_directory(self._paths.root)
-        self._check_disk_use()
+        self._parts.paths.abort.touch()
+        self._parts.disk.sync_directory(self._parts.paths.root)
+        self._parts.check_disk_use()
         if recovery.note_is_too_long:
-            self._writer.write_checkpoint()  # or, after a crash, it would vouch for what is put in place of what was cut
-        self._flush_service.start()
+            self._parts.writer.write_checkpoint()  # or, after a crash, it would vouch for what is put in place of what was cut
+        self._parts.flush_service.start()
 
     def _keep_what_is_cut(self, end: int) -> None:
         if not self.read_only:
-            keep_what_is_cut(self._commit_log, end, self._paths.cut, self._disk)
+            keep_what_is_cut(self._parts.commit_log, end, self._parts.paths.cut, self._parts.disk)
 
     def close(self) -> None:
         """Stop, with everything on the disk; after a failed sync, or if that fails now, the next start recovers.
@@ -146,31 +213,30 @@ class MessageStore(MessagePuts, MessageReads, QueueFigures):
         if not self._is_open:
             return
         self._is_open = False
-        with self._lock:
-            self._gate.refuse(Refusal.CLOSED, f"the store {self._paths.root} is closed")
-        self._flush_service.close()
-        if self._log_syncs is not None:
-            self._log_syncs.close()
+        with self._parts.lock:
+            self._parts.gate.refuse(Refusal.CLOSED, f"the store {self._parts.paths.root} is closed")
+        self._parts.flush_service.close()
+        self._puts.close()
         try:
-            if not self.read_only and not self._gate.holds(Refusal.SYNC_FAILED):
+            if not self.read_only and not self._parts.gate.holds(Refusal.SYNC_FAILED):
                 self._finish()
         except OSError as error:
             raise StoreError(
-                f"the store {self._paths.root} could not be closed in good order ({error}); the next start recovers it",
-                path=str(self._paths.root),
+                f"the store {self._parts.paths.root} could not be closed in good order ({error}); the next start recovers it",
+                path=str(self._parts.paths.root),
             ) from error
         finally:
-            self._index.close()
-            self._commit_log.close()
-            _release(self._ownership)
+            self._parts.index.close()
+            self._parts.commit_log.close()
+            _release(self._parts.ownership)
 
     def _finish(self) -> None:
-        self._writer.write_checkpoint()
-        if self._gate.holds(Refusal.QUEUE_SPACE) or self._gate.holds(Refusal.INDEX_SPACE):
+        self._parts.writer.write_checkpoint()
+        if self._parts.gate.holds(Refusal.QUEUE_SPACE) or self._parts.gate.holds(Refusal.INDEX_SPACE):
             _log.warning("queues or index are not complete on the disk; the next start completes them from the log")
             return
-        self._paths.abort.unlink(missing_ok=True)
-        self._disk.sync_directory(self._paths.root)
+        self._parts.paths.abort.unlink(missing_ok=True)
+        self._parts.disk.sync_directory(self._parts.paths.root)
 
     def __enter__(self) -> Self:
         return self
@@ -185,7 +251,55 @@ class MessageStore(MessagePuts, MessageReads, QueueFigures):
             UsageError: A setting cannot be used.
         """
         check_settings(config)
-        self._take_settings(config)
+        self._parts.take_settings(config)
+        self._puts.take_settings(config)
+        self._reads.take_settings(config)
+
+    # ---- positions -----------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> StoreConfig:
+        """Settings, as they are now."""
+        return self._parts.config
+
+    @property
+    def write_refusal(self) -> str:
+        """Why puts are refused, in words for the user; empty while they are taken."""
+        return self._parts.write_refusal
+
+    @property
+    def visibility(self) -> Visibility | None:
+        """Decides what `get_messages`, `max_offset` and `query` show; None shows all."""
+        return self._parts.visibility
+
+    @visibility.setter
+    def visibility(self, visibility: Visibility | None) -> None:
+        self._parts.visibility = visibility
+
+    @property
+    def earliest_store_time(self) -> int:
+        """Store time of the first record that is kept; -1 for an empty log."""
+        return store_time_at(self._parts.commit_log, self._parts.commit_log.min_offset)
+
+    @property
+    def commit_log_min_offset(self) -> int:
+        """Physical offset of the first byte that is kept."""
+        return self._parts.commit_log.min_offset
+
+    @property
+    def commit_log_max_offset(self) -> int:
+        """Physical offset behind the last record."""
+        return self._parts.commit_log.end
+
+    @property
+    def flushed_offset(self) -> int:
+        """Physical offset up to which the log is on the disk."""
+        return self._parts.commit_log.flushed
+
+    @property
+    def index_last_update(self) -> tuple[int, int]:
+        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
+        return self._parts.index.last_update
 
     # ---- queues that go ------------------------------------------------------------------------------------------------
 
@@ -224,11 +338,11 @@ class MessageStore(MessagePuts, MessageReads, QueueFigures):
         if self.read_only:
             raise StoreReadOnlyError(self.write_refusal)
         removed: list[QueueKey] = []
-        with self._writer.write_lock, self._lock:
-            for key in [key for key, queue in self._queues.by_key.items() if is_to_go(queue)]:
-                queue = self._queues.by_key.pop(key)
-                self._put_queues.pop(key, None)
-                self._writer.dirty.discard(queue)
+        with self._parts.writer.write_lock, self._parts.lock:
+            for key in [key for key, queue in self._parts.queues.by_key.items() if is_to_go(queue)]:
+                queue = self._parts.queues.by_key.pop(key)
+                self._puts.forget(key)
+                self._parts.writer.dirty.discard(queue)
                 removed.append(key)
                 try:
                     queue.remove()

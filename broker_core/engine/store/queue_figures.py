@@ -1,6 +1,6 @@
 """Offsets, times and figures of a store and its queues.
 
-A layer of `broker_core.engine.store.message_store.MessageStore`.
+A part of `broker_core.engine.store.message_store.MessageStore`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ from broker_core.engine.store.picture import StoreInside, take_picture
 from broker_core.engine.store.reading import (
     offset_by_time,
     store_time,
-    store_time_at,
 )
 from broker_core.engine.store.results import StoreStats
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import StoreError
 
 
-class QueueFigures(StoreParts):
-    """See the module. Methods may be called from any thread."""
+class QueueFigures:
+    """See the module. Methods may be called from any thread.
+
+    Args:
+        parts: What the store is made of.
+    """
+
+    def __init__(self, parts: StoreParts) -> None:
+        self._parts = parts
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._lock = parts.lock
 
     def queues(self) -> list[tuple[str, int]]:
         """Topic and queue id of every queue that has, or had, messages."""
@@ -32,7 +41,7 @@ class QueueFigures(StoreParts):
 
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Offset that the next message of a queue gets, as far as readers may know; 0 for an unknown queue."""
-        end = None if self.visibility is None else self.visibility.end(topic, queue_id)
+        end = None if self._parts.visibility is None else self._parts.visibility.end(topic, queue_id)
         stored = self.stored_max_offset(topic, queue_id)
         return stored if end is None else min(stored, end)
 
@@ -73,27 +82,7 @@ class QueueFigures(StoreParts):
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.last_store_ms if queue else -1
 
-    @property
-    def earliest_store_time(self) -> int:
-        """Store time of the first record that is kept; -1 for an empty log."""
-        return store_time_at(self._commit_log, self._commit_log.min_offset)
-
     # ---- the log -------------------------------------------------------------------------------------------------------
-
-    @property
-    def commit_log_min_offset(self) -> int:
-        """Physical offset of the first byte that is kept."""
-        return self._commit_log.min_offset
-
-    @property
-    def commit_log_max_offset(self) -> int:
-        """Physical offset behind the last record."""
-        return self._commit_log.end
-
-    @property
-    def flushed_offset(self) -> int:
-        """Physical offset up to which the log is on the disk."""
-        return self._commit_log.flushed
 
     def next_file_offset(self, physical_offset: int) -> int:
         """Where the log file behind the one of an offset begins."""
@@ -107,11 +96,6 @@ class QueueFigures(StoreParts):
             unit = None if queue is None else queue.unit(queue.min_offset)
         return None if unit is None else unit.physical_offset
 
-    @property
-    def index_last_update(self) -> tuple[int, int]:
-        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
-        return self._index.last_update
-
     # ---- the whole store -----------------------------------------------------------------------------------------------
 
     def stats(self) -> StoreStats:
@@ -121,9 +105,9 @@ class QueueFigures(StoreParts):
             StoreError: The disk cannot be asked.
         """
         try:
-            used, total = self._disk.usage(self._paths.root)
+            used, total = self._parts.disk.usage(self._parts.paths.root)
         except OSError as error:
-            raise StoreError(f"the disk of {self._paths.root} cannot be asked for its use: {error.strerror}") from error
+            raise StoreError(f"the disk of {self._parts.paths.root} cannot be asked for its use: {error.strerror}") from error
         queue_bytes = sum((queue.max_offset - queue.min_offset) * UNIT_BYTES for queue in self._queues)
         return StoreStats(
             commit_log_min_offset=self._commit_log.min_offset,
@@ -133,12 +117,12 @@ class QueueFigures(StoreParts):
             store_bytes=self._commit_log.bytes_on_disk() + queue_bytes,
             disk_used_bytes=used,
             disk_total_bytes=total,
-            refusal=self.write_refusal,
+            refusal=self._parts.write_refusal,
         )
 
     def flush_runs(self) -> list[FlushRun]:
         """The newest syncs of the log, oldest first."""
-        return list(self._flush_service.runs)
+        return list(self._parts.flush_service.runs)
 
     def inside(self) -> StoreInside:
         """Files, positions, queues, index, cleaning and syncs, for looking at; to be called on a thread.
@@ -147,6 +131,8 @@ class QueueFigures(StoreParts):
             StoreError: A file cannot be looked at.
         """
         try:
-            return take_picture(self._commit_log, self._queues, self._index, self._cleaner, self._flush_service)
+            return take_picture(
+                self._commit_log, self._queues, self._parts.index, self._parts.cleaner, self._parts.flush_service
+            )
         except OSError as error:
             raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}; try again") from error

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
+from broker_core.engine.store.log_window import windows_between
 from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.reading import record_of_unit
 from broker_core.protocol.delay_levels import DelayLevels
@@ -86,8 +87,6 @@ class QueueMender:
         return offset, behind.physical_offset if behind else self._commit_log.end
 
     def _units_in_log(self, queue: ConsumeQueue, start: int, end: int, offsets: range) -> Iterator[tuple[int, bytes]]:
-        from broker_core.engine.store.log_window import windows_between  # noqa: PLC0415  numpy takes 0.2 s to load
-
         own_id = None if queue.topic.startswith(LMQ_PREFIX) else queue.queue_id
         for window in windows_between(self._commit_log, start, end):
             for record in window.of_queue(own_id).records():

@@ -23,6 +23,7 @@ from broker_core.engine.store.checkpoint import Checkpoint
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
+from broker_core.engine.store.log_window import good_records
 from broker_core.engine.store.queue_table import QueueKey, QueueTable
 from broker_core.engine.store.reading import first_offset_at
 from broker_core.errors import RecordError
@@ -311,9 +312,6 @@ class Recovery:
             size, magic = SIZE_AND_MAGIC.unpack_from(mapped, start)
             if magic not in (MAGIC_V1, MAGIC_V2):
                 return
-            # numpy takes 0.2 s to load, which a start with nothing to scan does not pay.
-            from broker_core.engine.store.log_window import good_records  # noqa: PLC0415
-
             stop = min(start + max(size, _WINDOW_BYTES), len(mapped))
             window = good_records(mapped, base, start, stop, check_crc=self._check_crc, force_record_crc=self._force_record_crc)
             if window is None:

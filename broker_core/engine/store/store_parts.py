@@ -1,7 +1,7 @@
 """What a store is made of, and what keeps that in order: writing behind, cleaning, a look at the disk.
 
-The lowest layer of `broker_core.engine.store.message_store.MessageStore`, whose locks are described there. The layers are one
-object, not parts of one, because a call from one object to another takes 0.1 µs of the two or three that a put has.
+Shared by the parts of `broker_core.engine.store.message_store.MessageStore` that put, read and report; the locks are described
+there.
 """
 
 from __future__ import annotations
@@ -33,69 +33,81 @@ _log = logging.getLogger(__name__)
 
 
 class StoreParts:
-    """See the module. Knows neither messages nor who asks for them."""
+    """See the module. Knows no messages.
+
+    Attributes:
+        config: Settings, as they are now.
+        read_only: Nothing in the directory may be changed.
+        paths, disk, clock, ownership: Where the store is, and what it works with; nobody owns a read-only one.
+        lock: Over the log's end and the queues in memory.
+        gate: Why puts are refused.
+        delay_levels: Of the setting.
+        commit_log, queues, index: The files.
+        checkpoint: As it was when the store was opened.
+        writer, cleaner, flush_service: Write the files, delete them, sync them.
+    """
 
     def __init__(
         self, config: StoreConfig, paths: StorePaths, disk: Disk, clock: Callable[[], int], ownership: StoreOwnership | None
     ) -> None:
         self.config = config
         self.read_only = ownership is None
-        self._paths = paths
-        self._disk = disk
-        self._clock = clock
-        self._ownership = ownership
-        self._lock = threading.Lock()
-        self._gate = WriteGate()
+        self.paths = paths
+        self.disk = disk
+        self.clock = clock
+        self.ownership = ownership
+        self.lock = threading.Lock()
+        self.gate = WriteGate()
         if self.read_only:
-            self._gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
+            self.gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
         self.delay_levels = DelayLevels(config.message_delay_level)
         places = LogPlaces.of(config, paths.commit_log, self._is_full)
-        self._disk_use = DiskUse(disk, self._gate, places.directories, paths.consume_queue)
+        self._disk_use = DiskUse(disk, self.gate, places.directories, paths.consume_queue)
         file_bytes = file_size_on_disk(places, config.commit_log_file_bytes)
         is_synced_often = config.flush_disk_type == "SYNC_FLUSH"
-        self._commit_log = CommitLog(places, file_bytes, disk, read_only=self.read_only, is_synced_often=is_synced_often)
-        self._queues = QueueTable(
+        self.commit_log = CommitLog(places, file_bytes, disk, read_only=self.read_only, is_synced_often=is_synced_often)
+        self.queues = QueueTable(
             paths,
             config.consume_queue_file_bytes_rounded,
             disk,
             read_only=self.read_only,
             extension_file_bytes=config.consume_queue_ext_file_bytes if config.consume_queue_ext else None,
         )
-        self._checkpoint = read_checkpoint(paths.checkpoint)
-        self._index = IndexService(paths.index, self._commit_log, config, clock, disk, read_only=self.read_only)
-        self._writer = QueueWriter(
+        self.checkpoint = read_checkpoint(paths.checkpoint)
+        self.index = IndexService(paths.index, self.commit_log, config, clock, disk, read_only=self.read_only)
+        self.writer = QueueWriter(
             paths,
-            self._commit_log,
-            self._queues,
-            self._index,
-            checkpoint=self._checkpoint,
-            gate=self._gate,
+            self.commit_log,
+            self.queues,
+            self.index,
+            checkpoint=self.checkpoint,
+            gate=self.gate,
             disk=disk,
-            memory_lock=self._lock,
+            memory_lock=self.lock,
         )
-        self._cleaner = Cleaner(
-            config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
+        self.cleaner = Cleaner(
+            config, self.commit_log, self.queues, self.index, self.writer, memory_lock=self.lock, clock=clock
         )
         targets = FlushTargets(
-            self._writer.write_queues,
-            self._writer.write_index,
-            self._writer.write_checkpoint,
+            self.writer.write_queues,
+            self.writer.write_index,
+            self.writer.write_checkpoint,
             self._tend_disk,
             self._sync_failed,
         )
-        self._flush_service = FlushService(self._commit_log, config, targets)
+        self.flush_service = FlushService(self.commit_log, config, targets)
         self.visibility: Visibility | None = None
         """Decides what `get_messages`, `max_offset` and `query` show; None shows all."""
 
-    def _take_settings(self, config: StoreConfig) -> None:
-        """Go on with other settings; each layer adds what it keeps of them."""
+    def take_settings(self, config: StoreConfig) -> None:
+        """Go on with other settings."""
         self.config = config
-        self._cleaner.reconfigure(config)
+        self.cleaner.reconfigure(config)
 
     @property
     def write_refusal(self) -> str:
         """Why puts are refused, in words for the user; empty while they are taken."""
-        return self._gate.text
+        return self.gate.text
 
     # ---- flushing ------------------------------------------------------------------------------------------------------
 
@@ -106,28 +118,28 @@ class StoreParts:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: It failed now; the store takes no more puts.
         """
-        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+        if self.read_only or self.gate.holds(Refusal.SYNC_FAILED):
             raise StoreReadOnlyError(self.write_refusal)
         try:
-            self._writer.write_checkpoint()
+            self.writer.write_checkpoint()
         except OSError as error:
-            self._flush_service.fail(error)
+            self.flush_service.fail(error)
             raise StoreError(self.write_refusal) from error
 
-    def _write_ahead(self) -> None:
+    def write_ahead(self) -> None:
         """Write queues in the thread of a put, when the background does not keep up."""
         try:
-            self._writer.write_queues()
+            self.writer.write_queues()
         except OSError as error:
-            self._flush_service.fail(error)
+            self.flush_service.fail(error)
 
     def _sync_failed(self, error: OSError) -> None:
         text = (
-            f"the store {self._paths.root} could not be written to the disk ({error.strerror}); it takes no more messages, so "
+            f"the store {self.paths.root} could not be written to the disk ({error.strerror}); it takes no more messages, so "
             "that none is acknowledged and then lost. Check the disk, then start again: everything acknowledged so far is kept"
         )
-        with self._lock:
-            self._gate.refuse(Refusal.SYNC_FAILED, text)
+        with self.lock:
+            self.gate.refuse(Refusal.SYNC_FAILED, text)
         _log.error("%s", text)
 
     # ---- cleaning ------------------------------------------------------------------------------------------------------
@@ -139,14 +151,14 @@ class StoreParts:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: A file could not be deleted, or the store not be flushed.
         """
-        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+        if self.read_only or self.gate.holds(Refusal.SYNC_FAILED):
             raise StoreReadOnlyError(self.write_refusal)
         total = Cleaned()
         try:
-            while (part := self._cleaner.run(used_percent=self._check_disk_use(), manual=True)).log_files:
+            while (part := self.cleaner.run(used_percent=self.check_disk_use(), manual=True)).log_files:
                 total += part
         except OSError as error:
-            self._flush_service.fail(error)
+            self.flush_service.fail(error)
             raise StoreError(self.write_refusal) from error
         return total
 
@@ -157,21 +169,21 @@ class StoreParts:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: A file could not be deleted.
         """
-        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+        if self.read_only or self.gate.holds(Refusal.SYNC_FAILED):
             raise StoreReadOnlyError(self.write_refusal)
-        return self._cleaner.clean_queues()
+        return self.cleaner.clean_queues()
 
     def _tend_disk(self) -> None:
         """Look at the disk's use, delete what is due, and look again."""
         try:
-            if self._cleaner.run(used_percent=self._check_disk_use()).log_files:
-                self._check_disk_use()
+            if self.cleaner.run(used_percent=self.check_disk_use()).log_files:
+                self.check_disk_use()
         except StoreError as error:
             _log.warning("%s", error)
 
     def _is_full(self, directory: Path) -> bool:
         return self._disk_use.percent(directory) > clean_forcibly_percent(self.config)
 
-    def _check_disk_use(self) -> int:
+    def check_disk_use(self) -> int:
         """Refuse or take puts, by the disks' use; returns it in percent."""
         return self._disk_use.check(self.config)

@@ -29,12 +29,12 @@ from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
 from broker_core.tools.commands.store_end import serving_store
+from broker_core.tools.copying.control import CopyControl, Surroundings
 from broker_core.tools.copying.ends import Ends, check_same, opened
 from broker_core.tools.copying.order import CopyOrder, CopyRange
-from broker_core.tools.copying.patience import Patience, Surroundings
+from broker_core.tools.copying.planner import CopyPlanner
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.copying.runner import CopyRunner
-from broker_core.tools.copying.survey import CopyPlanner
 from broker_core.tools.search.literals import parse_time
 
 EXIT_PARTIAL = 1
@@ -287,58 +287,58 @@ async def _carry_out(receipt: Receipt, ends: Ends, arguments: argparse.Namespace
     wakeable = Wakeable()
     outside = Surroundings(asyncio.get_running_loop().time, wakeable.wait, _say)
     rate = arguments.rate or receipt.plan.order.rate
-    patience = Patience(outside, rate=rate, wait_max_s=arguments.wait_max)
-    runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, patience)
+    control = CopyControl(outside, rate=rate, wait_max_s=arguments.wait_max)
+    runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, control)
     _say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {counted(receipt.plan.count, 'message')} to send")
 
     def command(word: str) -> None:
         if word == "pause":
-            patience.pause()
+            control.pause()
         elif word == "resume":
-            patience.resume()
+            control.resume()
         else:
-            patience.stop(STOPPED)
+            control.stop(STOPPED)
         wakeable.wake()
 
     with interrupts(lambda: command("stop")), contextlib.ExitStack() as stack:
-        watch = asyncio.create_task(_watch(receipt, patience), name="copy progress")
+        watch = asyncio.create_task(_watch(receipt, control), name="copy progress")
         stack.callback(watch.cancel)
         if arguments.control:
             stack.callback((await listen(command, _say)).close)
         await runner.run()
-    _say(_last_word(receipt, patience, runner))
+    _say(_last_word(receipt, control, runner))
     if _is_complete(receipt, runner):
         return 0
-    return EXIT_INTERRUPTED if patience.stopped_because == STOPPED else EXIT_PARTIAL
+    return EXIT_INTERRUPTED if control.stopped_because == STOPPED else EXIT_PARTIAL
 
 
 def _is_complete(receipt: Receipt, runner: CopyRunner) -> bool:
     return runner.is_finished and not (receipt.counts.left_out or receipt.counts.gone or runner.offsets_not_set)
 
 
-def _last_word(receipt: Receipt, patience: Patience, runner: CopyRunner) -> str:
+def _last_word(receipt: Receipt, control: CopyControl, runner: CopyRunner) -> str:
     where = f"receipt: {receipt.path.absolute()}"
     if _is_complete(receipt, runner):
         return f"complete: {receipt.counts}; {where}"
-    why = patience.stopped_because or "see the receipt"
+    why = control.stopped_because or "see the receipt"
     if runner.offsets_not_set:
         why = counted(runner.offsets_not_set, "offset was", "offsets were") + " not set, as members of their groups are online"
     going_on = (
         ""
-        if patience.is_over_for_good or (runner.is_finished and not runner.offsets_not_set)
+        if control.is_over_for_good or (runner.is_finished and not runner.offsets_not_set)
         else f"; go on with: orbit copy --resume {receipt.path.absolute()}"
     )
     return f"partial: {receipt.counts}, {receipt.left:,} left; {why}; {where}{going_on}"
 
 
-async def _watch(receipt: Receipt, patience: Patience) -> None:
+async def _watch(receipt: Receipt, control: CopyControl) -> None:
     """A line of progress a second."""
     before = -1
     while True:
         await asyncio.sleep(PROGRESS_INTERVAL_S)
         done = receipt.counts.done
-        if done != before or patience.is_paused:
-            _say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if patience.is_paused else ''}")
+        if done != before or control.is_paused:
+            _say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if control.is_paused else ''}")
         before = done
         # What a crash of this machine would take from the receipt is looked for at the target.
         await asyncio.to_thread(receipt.sync)

@@ -40,7 +40,7 @@ from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_r
 from broker_core.tools.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
 from broker_core.tools.replay.rewrite import Target
-from broker_core.tools.replay.survey import Survey
+from broker_core.tools.replay.survey import ReplaySurvey
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
 from broker_core.tools.search.results import Outcome
@@ -114,7 +114,7 @@ async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_sa
         link=not arguments.no_link,
         any_queue=arguments.any_queue,
     )
-    survey = Survey(target, Pace(arguments.rate, arguments.speed))
+    survey = ReplaySurvey(target, Pace(arguments.rate, arguments.speed))
     if arguments.dry_run:
         outcome = await _gather(arguments, source, survey, None)
         _tell(survey, outcome)
@@ -147,7 +147,7 @@ def _new_folder() -> Path:
 
 
 async def _prepare(
-    arguments: argparse.Namespace, found_in: ClusterAccess | None, folder: Path, survey: Survey, goal: ClusterAccess
+    arguments: argparse.Namespace, found_in: ClusterAccess | None, folder: Path, survey: ReplaySurvey, goal: ClusterAccess
 ) -> None:
     """Gather all messages in the journal's folder and check that they can be sent."""
     spool = Spool(folder)
@@ -176,7 +176,7 @@ async def _prepare(
 
 
 async def _gather(
-    arguments: argparse.Namespace, source: ClusterAccess | None, survey: Survey, spool: Spool | None
+    arguments: argparse.Namespace, source: ClusterAccess | None, survey: ReplaySurvey, spool: Spool | None
 ) -> Outcome | None:
     def take(item: ReplayItem) -> None:
         survey.add(item)
@@ -238,7 +238,7 @@ class _Search:
         self.outcome = search.outcome
 
 
-def _tell(survey: Survey, outcome: Outcome | None) -> None:
+def _tell(survey: ReplaySurvey, outcome: Outcome | None) -> None:
     if outcome is not None:
         _say(f"search: {outcome}")
     for line in survey.lines():

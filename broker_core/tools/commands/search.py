@@ -42,7 +42,7 @@ from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
 from broker_core.tools.search.message_row import message_row
-from broker_core.tools.search.results import Hit, Outcome, Step
+from broker_core.tools.search.results import Hit, Outcome, SearchStep
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 from broker_core.transport.event_loop import new_event_loop
 
@@ -285,7 +285,7 @@ class _Run:
         assert search.outcome is not None
         self.outcome = search.outcome
 
-    def _give_all(self, step: Step) -> None:
+    def _give_all(self, step: SearchStep) -> None:
         """What a step of a search of a cluster has found."""
         self._is_writing = True
         for hit in step.hits:
@@ -293,7 +293,7 @@ class _Run:
         self._is_writing = False
         self._tell(step)
 
-    def _tell(self, step: Step) -> None:
+    def _tell(self, step: SearchStep) -> None:
         """A line of progress now and then, while hits go to a file."""
         if self._tells_progress and time.monotonic() - self._told_s >= PROGRESS_INTERVAL_S:
             self._told_s = time.monotonic()

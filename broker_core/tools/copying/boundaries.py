@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.time_bounds import within_times
 from broker_core.tools.copying.order import CopyRange
 

@@ -16,8 +16,8 @@ from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.order import CopyOrder
+from broker_core.tools.copying.planner import CopySide
 from broker_core.tools.copying.receipt import Receipt
-from broker_core.tools.copying.survey import Side
 
 PRODUCER_GROUP = "orbit-copy"
 
@@ -28,8 +28,8 @@ ServeStore = Callable[[Path], contextlib.AbstractAsyncContextManager[str]]
 class Ends:
     """Source and target, and who sends."""
 
-    source: Side
-    target: Side
+    source: CopySide
+    target: CopySide
     sender: Producer
 
 
@@ -61,8 +61,8 @@ async def opened(
         sender = Producer(name_servers, PRODUCER_GROUP, security=target, creates_topics=False)
         await stack.enter_async_context(sender)
         yield Ends(
-            Side(admins[0], order.source, dict(source.addresses) if source else {}, way=source.way if source else None),
-            Side(admins[1], order.target, dict(target.addresses) if target else {}, way=target.way if target else None),
+            CopySide(admins[0], order.source, dict(source.addresses) if source else {}, way=source.way if source else None),
+            CopySide(admins[1], order.target, dict(target.addresses) if target else {}, way=target.way if target else None),
             sender,
         )
 

@@ -9,14 +9,14 @@ from typing import Any
 from broker_core.counted import counted
 from broker_core.errors import CodecError
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.tools.copying.carried import what_becomes
+from broker_core.tools.copying.copied_message import what_becomes
 from broker_core.tools.copying.order import CopyOrder
 
 LINES_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CopyPart:
     """Messages of one source queue from ``first`` up to, not with, ``end``, and the queue that they go to."""
 
     number: int
@@ -87,7 +87,7 @@ class OffsetPlan:
 
     group: str
     part: int
-    """Number of the `Part`."""
+    """Number of the `CopyPart`."""
     offset: int
     before: int | None
     """Its offset in the target queue now; None: it has none."""
@@ -107,7 +107,7 @@ class CopyPlan:
     order: CopyOrder
     topics: tuple[TopicPlan, ...]
     groups: tuple[GroupPlan, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CopyPart, ...] = ()
     offsets: tuple[OffsetPlan, ...] = ()
     bytes: int = 0
     is_exact: bool = True
@@ -118,7 +118,7 @@ class CopyPlan:
         """Messages."""
         return sum(part.count for part in self.parts)
 
-    def topic_of(self, part: Part) -> TopicPlan:
+    def topic_of(self, part: CopyPart) -> TopicPlan:
         """The topic of a part."""
         return next(topic for topic in self.topics if topic.source == part.topic)
 
@@ -134,7 +134,7 @@ class CopyPlan:
                 order=CopyOrder.from_json(values["order"]),
                 topics=tuple(TopicPlan(**_with_tuples(row, "differences", "notes")) for row in values["topics"]),
                 groups=tuple(GroupPlan(**_with_tuples(row, "differences")) for row in values["groups"]),
-                parts=tuple(Part(**row) for row in values["parts"]),
+                parts=tuple(CopyPart(**row) for row in values["parts"]),
                 offsets=tuple(OffsetPlan(**row) for row in values["offsets"]),
                 bytes=int(values["bytes"]),
                 is_exact=bool(values["is_exact"]),
@@ -200,7 +200,7 @@ def _group_line(group: GroupPlan) -> str:
     return f"  group {group.name}: {_verdict(group)}{online}"
 
 
-def _offset_line(row: OffsetPlan, part: Part, *, in_place: bool) -> str:
+def _offset_line(row: OffsetPlan, part: CopyPart, *, in_place: bool) -> str:
     where = f"queue {part.queue_id} on {part.broker}: {row.offset:,}"
     before = "none" if row.before is None else f"{row.before:,}"
     to = f"queue {part.to_queue_id} on {part.to_broker}"

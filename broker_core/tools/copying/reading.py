@@ -6,18 +6,18 @@ from collections import deque
 from dataclasses import dataclass
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import CodecError, RecordError, RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.record import decode_record, read_head
-from broker_core.tools.copying.patience import Patience
-from broker_core.tools.copying.plan import Part
+from broker_core.tools.copying.control import CopyControl
+from broker_core.tools.copying.plan import CopyPart
 from broker_core.tools.replay.item import ReplayItem, item_of_message
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceRead:
     """What is at a source offset.
 
     Attributes:
@@ -36,21 +36,21 @@ class Found:
 class PartReader:
     """Reads a part from an offset on; `head` looks at what is next, `take` goes past it."""
 
-    def __init__(self, admin: AdminClient, part: Part, offset: int, patience: Patience) -> None:
+    def __init__(self, admin: AdminClient, part: CopyPart, offset: int, control: CopyControl) -> None:
         self.part = part
         self._admin = admin
         self._puller = Puller(admin)
         self._offset = offset
-        self._patience = patience
+        self._control = control
         self._trusts_route = True
-        self._found: deque[Found] = deque()
+        self._found: deque[SourceRead] = deque()
 
-    async def head(self) -> Found | None:
+    async def head(self) -> SourceRead | None:
         """What is next; None at the end. Waits out faults; raises `CopyStoppedError`."""
         while not self._found and self._offset < self.part.end:
             part = self.part
             what = f"reading queue {part.queue_id} of {part.topic} on {part.broker}"
-            await self._patience.through(what, self._pull)
+            await self._control.through(what, self._pull)
         return self._found[0] if self._found else None
 
     @property
@@ -78,7 +78,7 @@ class PartReader:
         self._trusts_route = True
         self._take_in(found, pulled.following)
 
-    def _take_in(self, found: list[Found], following: int) -> None:
+    def _take_in(self, found: list[SourceRead], following: int) -> None:
         for one in found:
             if one.offset < self._offset:
                 continue
@@ -89,13 +89,13 @@ class PartReader:
 
     def _pass_over(self, up_to: int) -> None:
         if up_to > self._offset:
-            self._found.append(Found(self._offset, None, count=up_to - self._offset))
+            self._found.append(SourceRead(self._offset, None, count=up_to - self._offset))
             self._offset = up_to
 
     @staticmethod
-    def _read(record: bytes) -> Found:
+    def _read(record: bytes) -> SourceRead:
         try:
             message = decode_record(record)
         except RecordError as error:
-            return Found(read_head(record, 0).queue_offset, None, f"its record cannot be read: {error.message}")
-        return Found(message.queue_offset, item_of_message(message))
+            return SourceRead(read_head(record, 0).queue_offset, None, f"its record cannot be read: {error.message}")
+        return SourceRead(message.queue_offset, item_of_message(message))

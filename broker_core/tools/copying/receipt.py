@@ -91,7 +91,7 @@ class Receipt:
         """(group, part) whose offset was set."""
         self.is_resumed = plan is None
         self._handed: dict[int, int] = {}
-        """Part → source offset up to which this run has handed on."""
+        """CopyPart → source offset up to which this run has handed on."""
         with contextlib.ExitStack() as files:
             try:
                 self._file = files.enter_context(contextlib.closing(LineFile(path, "r+b" if plan is None else "x+b")))

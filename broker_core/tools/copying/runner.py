@@ -12,13 +12,13 @@ from broker_core.client.admin import AdminClient
 from broker_core.errors import RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.tools.copying.lane import Lane, Sender
-from broker_core.tools.copying.patience import CopyStoppedError, Patience
+from broker_core.tools.copying.control import CopyControl, CopyStoppedError
 from broker_core.tools.copying.plan import GroupPlan, OffsetPlan, TopicPlan
+from broker_core.tools.copying.queue_copier import QueueCopier, Sender
 from broker_core.tools.copying.reading import PartReader
 from broker_core.tools.copying.receipt import Receipt
 
-LANES_AT_ONCE = 16
+QUEUES_AT_ONCE = 16
 """Target queues that are written to at the same time."""
 
 
@@ -29,22 +29,24 @@ class CopyRunner:
         receipt: Open; says what is done already.
         source, target: Started clients; nothing is changed at the source.
         sender: A started producer of the target that creates no topics.
-        patience: Pace, pauses and faults.
+        control: Pace, pauses and faults.
     """
 
-    def __init__(self, receipt: Receipt, source: AdminClient, target: AdminClient, sender: Sender, patience: Patience) -> None:
+    def __init__(
+        self, receipt: Receipt, source: AdminClient, target: AdminClient, sender: Sender, control: CopyControl
+    ) -> None:
         self._receipt = receipt
         self._plan = receipt.plan
         self._source = source
         self._target = target
         self._sender = sender
-        self._patience = patience
+        self._control = control
         self.offsets_not_set = 0
         self.is_finished = False
         """Whether it came to the end of the plan."""
 
     async def run(self) -> None:
-        """Do what is left; why it ended early is in the patience."""
+        """Do what is left; `CopyControl` knows why it ended early."""
         try:
             for topic in self._plan.topics:
                 await self._topic(topic)
@@ -57,7 +59,7 @@ class CopyRunner:
             pass
         finally:
             how = (
-                "at the end of the plan" if self.is_finished else self._patience.stopped_because or "of a fault of Orbit itself"
+                "at the end of the plan" if self.is_finished else self._control.stopped_because or "of a fault of Orbit itself"
             )
             self._receipt.ended(how)
             self._receipt.sync()
@@ -67,13 +69,13 @@ class CopyRunner:
     async def _topic(self, topic: TopicPlan) -> None:
         if ("topic", topic.target) in self._receipt.settings_done:
             return
-        name, patience = f"topic {topic.target}", self._patience
+        name, control = f"topic {topic.target}", self._control
         if topic.exists and not topic.changes:
             did = "left as it is"
         else:
-            await patience.through(f"{'changing' if topic.exists else 'creating'} {name}", partial(self._put_topic, topic))
+            await control.through(f"{'changing' if topic.exists else 'creating'} {name}", partial(self._put_topic, topic))
             did = "changed" if topic.exists else "created"
-        await patience.through(f"route of {name}", partial(self._check_route, topic))
+        await control.through(f"route of {name}", partial(self._check_route, topic))
         self._receipt.setting("topic", topic.target, did)
 
     async def _put_topic(self, topic: TopicPlan) -> None:
@@ -107,7 +109,7 @@ class CopyRunner:
         if not group.exists or group.changes:
             did = "changed" if group.exists else "created"
             what = f"{'changing' if group.exists else 'creating'} group {group.name}"
-            await self._patience.through(what, partial(self._put_group, group))
+            await self._control.through(what, partial(self._put_group, group))
         self._receipt.setting("group", group.name, did)
 
     async def _put_group(self, group: GroupPlan) -> None:
@@ -117,13 +119,15 @@ class CopyRunner:
     # ---- messages ------------------------------------------------------------------------------------------------------
 
     async def _messages(self) -> None:
-        lanes = deque(self._lanes())
-        workers = [asyncio.create_task(self._work(lanes), name="copy lane") for _ in range(min(LANES_AT_ONCE, len(lanes)))]
+        copiers = deque(self._copiers())
+        workers = [
+            asyncio.create_task(self._work(copiers), name="copy of a queue") for _ in range(min(QUEUES_AT_ONCE, len(copiers)))
+        ]
         try:
             await asyncio.gather(*workers)
         except BaseException as error:
             # The others finish what they have begun; a fault of our own ends them too.
-            self._patience.stop("of a fault of Orbit itself" if not isinstance(error, CopyStoppedError) else error.message)
+            self._control.stop("of a fault of Orbit itself" if not isinstance(error, CopyStoppedError) else error.message)
             if isinstance(error, asyncio.CancelledError):
                 for worker in workers:
                     worker.cancel()
@@ -131,19 +135,19 @@ class CopyRunner:
             raise
 
     @staticmethod
-    async def _work(lanes: deque[Lane]) -> None:
-        while lanes:
-            await lanes.popleft().run()
+    async def _work(copiers: deque[QueueCopier]) -> None:
+        while copiers:
+            await copiers.popleft().run()
 
-    def _lanes(self) -> list[Lane]:
-        receipt, patience = self._receipt, self._patience
+    def _copiers(self) -> list[QueueCopier]:
+        receipt, control = self._receipt, self._control
         readers: dict[MessageQueue, list[PartReader]] = defaultdict(list)
         for part in self._plan.parts:
             offset = receipt.parts[part.number].next_offset
             if offset < part.end:
-                readers[part.target].append(PartReader(self._source, part, offset, patience))
+                readers[part.target].append(PartReader(self._source, part, offset, control))
         return [
-            Lane(queue, found, receipt=receipt, target=self._target, sender=self._sender, patience=patience)
+            QueueCopier(queue, found, receipt=receipt, target=self._target, sender=self._sender, control=control)
             for queue, found in readers.items()
         ]
 
@@ -157,7 +161,7 @@ class CopyRunner:
             if all((group, row.part) in self._receipt.offsets_done for row in shared):
                 continue
             what = f"setting the offset of {group} in queue {queue.queue_id} of {queue.topic}"
-            reason = await self._patience.through(what, partial(self._set_offset, group, queue, self._position(shared)))
+            reason = await self._control.through(what, partial(self._set_offset, group, queue, self._position(shared)))
             self._note_offset(shared, reason)
 
     def _note_offset(self, shared: Sequence[OffsetPlan], reason: str) -> None:

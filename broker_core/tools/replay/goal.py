@@ -9,13 +9,13 @@ from broker_core.cluster.access import ClusterAccess
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.tools.replay.audience import GROUPS_ASKED_MAX, warnings
-from broker_core.tools.replay.survey import Survey
+from broker_core.tools.replay.survey import ReplaySurvey
 
 if TYPE_CHECKING:
     from broker_core.client.admin import AdminClient
 
 
-async def check_goal(goal: ClusterAccess, survey: Survey, say: Callable[[str], None]) -> None:
+async def check_goal(goal: ClusterAccess, survey: ReplaySurvey, say: Callable[[str], None]) -> None:
     """Refuse before anything is sent, rather than make topics that nobody asked for; say what groups would reject.
 
     Args:
@@ -42,7 +42,7 @@ async def check_goal(goal: ClusterAccess, survey: Survey, say: Callable[[str], N
             say(line)
 
 
-async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
+async def _audience(admin: AdminClient, survey: ReplaySurvey) -> list[str]:
     """Warnings about the groups that would get the messages. What a broker does not tell stops nothing."""
     target, kinds = survey.target, survey.kinds
     try:

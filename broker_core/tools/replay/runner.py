@@ -1,6 +1,6 @@
 """Sends the messages of a journal: paced, paused, stopped, and with a word on each of them.
 
-    journal ── outgoing ── parcels (messages of one queue that may travel together) ── up to 64 sends under way ── journal
+    journal ── outgoing ── batches (messages of one queue that may travel together) ── up to 64 sends under way ── journal
 
 Messages of one queue are sent in order, one behind the other on one connection; where the broker is too busy for one of them
 it is repeated, and then may come behind its followers.
@@ -21,8 +21,8 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import UNIQUE_KEY, encode_properties
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.journal import Journal, Result
-from broker_core.tools.replay.parcel import Parcel, Ready
 from broker_core.tools.replay.rewrite import Outgoing, Skipped, outgoing
+from broker_core.tools.replay.send_batch import Ready, SendBatch
 
 GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
@@ -212,22 +212,22 @@ class ReplayRunner:
         if not gathered:
             await asyncio.sleep(0)  # others get their turn
             return
-        parcels = await self._parcels(gathered)
+        batches = await self._batches(gathered)
         if self._is_stopping():
             return
-        self._journal.hand_on([ready.number for parcel in parcels for ready in parcel.messages])
-        for index, parcel in enumerate(parcels):
+        self._journal.hand_on([ready.number for batch in batches for ready in batch.messages])
+        for index, batch in enumerate(batches):
             await self._slots.acquire()
             if self.stopped_because:
                 self._slots.release()
-                self._journal.hold([ready.number for kept in parcels[index:] for ready in kept.messages])
+                self._journal.hold([ready.number for kept in batches[index:] for ready in kept.messages])
                 return
-            task = asyncio.create_task(self._send(parcel), name="replay send")
+            task = asyncio.create_task(self._send(batch), name="replay send")
             self._under_way.add(task)
             task.add_done_callback(self._ended)
-            if (parcel.queue.topic, parcel.queue.broker_name) not in self._opened:
+            if (batch.queue.topic, batch.queue.broker_name) not in self._opened:
                 # The first one connects and makes itself known: those behind it would overtake it.
-                self._opened.add((parcel.queue.topic, parcel.queue.broker_name))
+                self._opened.add((batch.queue.topic, batch.queue.broker_name))
                 await asyncio.wait({task})
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -237,9 +237,9 @@ class ReplayRunner:
             self._fault = self._fault or error
             self._end("of a fault of Orbit itself")
 
-    async def _parcels(self, gathered: Sequence[Ready]) -> list[Parcel]:
-        parcels: list[Parcel] = []
-        last: dict[MessageQueue, Parcel] = {}
+    async def _batches(self, gathered: Sequence[Ready]) -> list[SendBatch]:
+        batches: list[SendBatch] = []
+        last: dict[MessageQueue, SendBatch] = {}
         unknown: dict[str, str] = {}
         for ready in gathered:
             topic = ready.message.topic
@@ -256,12 +256,12 @@ class ReplayRunner:
             if topic in unknown:
                 self._note_failure([ready], unknown[topic], maybe_stored=False)
                 continue
-            parcel = last.get(queue)
-            if parcel is None or not parcel.takes(ready):
-                parcel = last[queue] = Parcel(queue)
-                parcels.append(parcel)
-            parcel.add(ready)
-        return parcels
+            batch = last.get(queue)
+            if batch is None or not batch.takes(ready):
+                batch = last[queue] = SendBatch(queue)
+                batches.append(batch)
+            batch.add(ready)
+        return batches
 
     async def _queue(self, message: Outgoing) -> MessageQueue:
         queues = self._queues.get(message.topic)
@@ -274,37 +274,37 @@ class ReplayRunner:
                 self._asking = None
         return queues[message.queue_id % len(queues)]
 
-    async def _send(self, parcel: Parcel) -> None:
+    async def _send(self, batch: SendBatch) -> None:
         try:
-            result = await self._sent(parcel)
+            result = await self._sent(batch)
         except (RemoteError, UsageError, NetworkError, CodecError) as error:
-            self._note_failure(parcel.messages, error.message, maybe_stored=may_be_stored(error))
+            self._note_failure(batch.messages, error.message, maybe_stored=may_be_stored(error))
         except asyncio.CancelledError:
-            self._note_failure(parcel.messages, "it was stopped before the answer came", maybe_stored=True)
+            self._note_failure(batch.messages, "it was stopped before the answer came", maybe_stored=True)
         else:
-            self._note_sent(parcel, result)
+            self._note_sent(batch, result)
         finally:
             self._slots.release()
 
-    async def _sent(self, parcel: Parcel) -> SendResult:
-        raw = parcel.raw()
+    async def _sent(self, batch: SendBatch) -> SendResult:
+        raw = batch.raw()
         for pause_s in BUSY_PAUSES_S:
             try:
-                return await self._sender.send_raw(raw, parcel.queue, timeout_ms=SEND_TIMEOUT_MS)
+                return await self._sender.send_raw(raw, batch.queue, timeout_ms=SEND_TIMEOUT_MS)
             except RemoteError as error:
                 if error.context.get("code") not in _BUSY or self.stopped_because:
                     raise
                 await self._outside.wait(pause_s)
-        return await self._sender.send_raw(raw, parcel.queue, timeout_ms=SEND_TIMEOUT_MS)
+        return await self._sender.send_raw(raw, batch.queue, timeout_ms=SEND_TIMEOUT_MS)
 
-    def _note_sent(self, parcel: Parcel, result: SendResult) -> None:
+    def _note_sent(self, batch: SendBatch, result: SendResult) -> None:
         if self._one_by_one:
             self._failures = 0
         ids = result.offset_message_id.split(",")
         now_ms = self._outside.now_ms()
         self._journal.note([
             Result(ready.number, ready.item, "sent", self._receipt(ready, result, index, ids, now_ms))
-            for index, ready in enumerate(parcel.messages)
+            for index, ready in enumerate(batch.messages)
         ])  # fmt: skip
 
     def _receipt(self, ready: Ready, result: SendResult, index: int, ids: list[str], now_ms: int) -> dict[str, Any]:

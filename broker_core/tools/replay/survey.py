@@ -22,7 +22,7 @@ _MORE_THAN_MESSAGES = {
 }
 
 
-class Survey:
+class ReplaySurvey:
     """Counts messages of a replay.
 
     Args:

@@ -21,9 +21,9 @@ from itertools import accumulate, chain
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.records import split_records
+from broker_core.cluster.slices import QueueSlice
 from broker_core.counted import counted
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
@@ -37,7 +37,7 @@ from broker_core.tools.search.facts import MessageFacts, compare, matches
 from broker_core.tools.search.gaps import Gaps, unknown_topic
 from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls
 from broker_core.tools.search.pulled_filter import PulledFilter
-from broker_core.tools.search.results import Hit, Outcome, Step, limit_reason, undecoded_reason
+from broker_core.tools.search.results import Hit, Outcome, SearchStep, limit_reason, undecoded_reason
 from broker_core.tools.search.store_times import CLOCK_MARGIN_MS
 
 KEY_ANSWER_MESSAGES = 64
@@ -144,7 +144,7 @@ class ClusterSearch:
         queues = counted(len(self._parts), "queue")
         self.plan = f"scan of {queues} in {counted(len(self._topics), 'topic')}, {counted(self.total_messages, 'message')}"
 
-    async def steps(self) -> AsyncGenerator[Step, None]:
+    async def steps(self) -> AsyncGenerator[SearchStep, None]:
         """Carry the search out; `outcome` is known afterwards."""
         is_finished = False
         pulls = ParallelPulls(
@@ -166,7 +166,7 @@ class ClusterSearch:
                         self._is_given_up = True
                     if answers:
                         pulls.taken(any_hits=bool(hits))
-                    yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
+                    yield SearchStep(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
                     if self._is_over():
                         break
             is_finished = True

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
 from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import CodecError, NetworkError, RemoteError

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broker_core.cluster.asking import may_answer_later
-from broker_core.cluster.model import QueueSlice
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.tools.search.gaps import Gaps
 

@@ -27,7 +27,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SearchStep:
     """What one turn of a search brought.
 
     Attributes:

@@ -1,6 +1,6 @@
 """A search of a store: from a filter to its hits, a little at a time.
 
-Whoever runs it asks for one `Step` after the other, and may stop asking: that is a pause. Memory does not grow with the store
+The caller asks for one `SearchStep` after the other, and may stop asking: that is a pause. Memory does not grow with the store
 or with what is found. It reads the files from outside and changes nothing; of the store that is open in this process it takes
 the log up to where it ended at the start.
 
@@ -39,7 +39,7 @@ from broker_core.tools.search.results import (
     STEP_HITS_MAX,
     Hit,
     Outcome,
-    Step,
+    SearchStep,
     limit_reason,
     undecoded_reason,
 )
@@ -118,7 +118,7 @@ class StoreSearch:
         """End it soon; the outcome says that it is partial."""
         self._is_cancelled = True
 
-    def steps(self) -> Generator[Step, None, None]:
+    def steps(self) -> Generator[SearchStep, None, None]:
         """Carry the search out; `outcome` is known afterwards. Steps without hits tell of progress."""
         hits: list[Hit] = []
         is_finished = False
@@ -138,7 +138,7 @@ class StoreSearch:
             self._queues.close()
             self._end()
 
-    def _steps_of_windows(self, hits: list[Hit]) -> Generator[Step, None, None]:
+    def _steps_of_windows(self, hits: list[Hit]) -> Generator[SearchStep, None, None]:
         """The steps; ``hits`` are those that none of them has given yet."""
         held_bytes = 0
         for window in self._windows():
@@ -165,10 +165,10 @@ class StoreSearch:
     def _is_over(self) -> bool:
         return self._is_cancelled or (self._limit is not None and self._counts.found >= self._limit)
 
-    def _step(self, hits: list[Hit]) -> Step:
+    def _step(self, hits: list[Hit]) -> SearchStep:
         counts, given = self._counts, hits[:]
         hits.clear()
-        return Step(given, counts.scanned, max(self.plan.total_messages, counts.scanned), counts.found)
+        return SearchStep(given, counts.scanned, max(self.plan.total_messages, counts.scanned), counts.found)
 
     def _end(self) -> None:
         counts, reasons = self._counts, self._reasons

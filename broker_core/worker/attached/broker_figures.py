@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker_core.cluster.own_reads import OwnReads
+from broker_core.cluster.reads_of_others import ReadsOfOthers
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicSettings
@@ -38,7 +38,7 @@ class BrokerFigures:
     place: BrokerPlace | None = None
     """Where it is, as the name server said last."""
     runtime: dict[str, str] = field(default_factory=dict)
-    own_reads: OwnReads = field(default_factory=OwnReads)
+    reads_of_others: ReadsOfOthers = field(default_factory=ReadsOfOthers)
     console_got: int = 0
     """Messages that the console itself pulled of it."""
     config: dict[str, str] = field(default_factory=dict)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import partial
 
 from broker_core.cluster.link import ClusterLink
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import offsets_of
 from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue

@@ -149,7 +149,7 @@ class ClusterFigures:
         of = self.of(broker)
         of.runtime, of.is_runtime_former = runtime, False
         if of.place is None or of.place.has_master:
-            of.own_reads.take(whole_number(runtime.get("msgGetTotalTodayNow")), console_got)
+            of.reads_of_others.take(whole_number(runtime.get("msgGetTotalTodayNow")), console_got)
             of.console_got = console_got
         if of.place is not None and of.place.has_master:
             of.master_log_end = of.log_end

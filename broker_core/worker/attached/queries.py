@@ -33,7 +33,7 @@ from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.lost_parts import LostParts, too_slow
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
@@ -193,8 +193,13 @@ class ClusterQueries:
 
     async def _find_offset(self, query: FindOffset) -> FoundOffset:
         broker, queue_id = self._link.numbers.queue_of(query.queue_id)
-        part = await whole_queue(self._link, MessageQueue(query.topic, broker, queue_id))
-        return FoundOffset(await first_stored_from(Puller(self._link), part, query.timestamp_ms))
+        page_ms = self._link.settings.page_ms
+        try:
+            async with asyncio.timeout(page_ms / 1000):
+                part = await whole_queue(self._link, MessageQueue(query.topic, broker, queue_id))
+                return FoundOffset(await first_stored_from(Puller(self._link), part, query.timestamp_ms))
+        except TimeoutError as error:
+            raise too_slow(broker, page_ms) from error
 
     async def _read_by_id(self, query: ReadMessageById) -> MessageDetail:
         host, offset = parse_offset_message_id(query.offset_message_id)

@@ -16,7 +16,7 @@ from broker_core.cluster.link import ClusterLink
 from broker_core.errors import UsageError
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
-from broker_core.tools.search.results import Step
+from broker_core.tools.search.results import SearchStep
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.message_views import MessageHead, head_of
 from broker_core.worker.questions.lifecycle import Done
@@ -31,7 +31,7 @@ class _Open:
     """A search that has not ended."""
 
     search: ClusterSearch
-    steps: AsyncGenerator[Step, None]
+    steps: AsyncGenerator[SearchStep, None]
     last: tuple[int, int, int]
     """Scanned, total and found of the last step."""
     is_busy: bool = False

@@ -46,8 +46,8 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
         numbers = [whole_number(runtime.get(key)) for runtime in told]
         if None not in numbers:
             totals[name] = float(sum(number for number in numbers if number is not None))
-    if has_masters and all(of.own_reads.others >= 0 for of in brokers):
-        totals["got_messages"] = float(sum(of.own_reads.others for of in brokers))
+    if has_masters and all(of.reads_of_others.others >= 0 for of in brokers):
+        totals["got_messages"] = float(sum(of.reads_of_others.others for of in brokers))
         totals["console_messages"] = float(sum(of.console_got for of in brokers))
     for name, key in _OF_ONE.items() if len(told) == 1 else ():
         number = whole_number(told[0].get(key))

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from broker_core.cluster.asking import AskAgain
-from broker_core.cluster.model import QueueSlice, ReadLimits
+from broker_core.cluster.slices import QueueSlice, ReadLimits
 from broker_core.errors import NetworkError, RemoteError
 
 SYSTEM_BUSY, NO_PERMISSION = 2, 16

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
-from broker_core.cluster.records import cut_to, queue_offset_of, split_records
-from broker_core.errors import RecordError, RemoteError
+from broker_core.cluster.records import queue_offset_of
+from broker_core.cluster.slices import QueueSlice
+from broker_core.errors import RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
@@ -123,11 +123,3 @@ def test_a_topic_that_is_gone_is_refused():
     client = Client([5], refusal=RemoteError("no topic", code=ResponseCode.TOPIC_NOT_EXIST))
     with pytest.raises(RemoteError, match="no topic"):
         asyncio.run(Puller(client).pull(PART, 5))
-
-
-def test_an_answer_is_cut_and_what_cannot_be_read_stays():
-    body = b"".join(map(record, (4, 5, 6, 7))) + b"rest"
-    cut = cut_to(body, 5, 7)
-    assert cut == record(5) + record(6) + b"rest"
-    with pytest.raises(RecordError, match="no whole record"):
-        list(split_records(cut))

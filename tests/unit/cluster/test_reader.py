@@ -5,9 +5,9 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.cluster.link import ClusterLink
-from broker_core.cluster.model import QueueSlice, ReadLimits, Wanted
-from broker_core.cluster.reader import CUT, EXPIRED, QueueReader
+from broker_core.cluster.reader import CUT, EXPIRED, SliceReader
 from broker_core.cluster.records import split_records
+from broker_core.cluster.slices import QueueSlice, ReadLimits, SurveyRequest
 from broker_core.errors import NetworkError, UsageError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
@@ -30,7 +30,7 @@ def broker(tmp_path_factory):
 
 @pytest.fixture
 def reader(broker):
-    with QueueReader(broker.name_server, limits=QUICK) as made:
+    with SliceReader(broker.name_server, limits=QUICK) as made:
         yield made
 
 
@@ -45,7 +45,7 @@ def ranges(survey):
 
 
 def test_what_there_is_has_fixed_ends(broker, reader):
-    found = reader.survey(Wanted(("orders", "pay")))
+    found = reader.survey(SurveyRequest(("orders", "pay")))
     assert ranges(found) == {("orders", 0): (0, 100), ("orders", 1): (0, 100), ("pay", 0): (0, 1)}
     assert (found.unknown, found.brokers) == ((), (BROKER,))
     assert bodies(reader.turns(found.slices)) == {
@@ -54,11 +54,11 @@ def test_what_there_is_has_fixed_ends(broker, reader):
 
 
 def test_all_topics_are_looked_at_unless_some_are_named(reader):
-    assert ranges(reader.survey(Wanted())) == {("orders", 0): (0, 100), ("orders", 1): (0, 100), ("pay", 0): (0, 1)}
+    assert ranges(reader.survey(SurveyRequest())) == {("orders", 0): (0, 100), ("orders", 1): (0, 100), ("pay", 0): (0, 1)}
 
 
 def test_offsets_bound_a_queue(reader):
-    found = reader.survey(Wanted(("orders",), bounds=lambda _topic, _broker, queue_id: (90, 95) if queue_id else None))
+    found = reader.survey(SurveyRequest(("orders",), bounds=lambda _topic, _broker, queue_id: (90, 95) if queue_id else None))
     assert ranges(found) == {("orders", 1): (90, 95)}
     turns = list(reader.turns(found.slices))
     assert bodies(turns) == {b"1-%d" % number for number in range(90, 95)}
@@ -66,20 +66,20 @@ def test_offsets_bound_a_queue(reader):
 
 def test_a_time_behind_all_messages_leaves_nothing(reader):
     far_ms = 4_000_000_000_000
-    assert reader.survey(Wanted(from_ms=far_ms)).slices == ()
-    assert len(reader.survey(Wanted(to_ms=far_ms)).slices) == 3
-    assert reader.survey(Wanted(to_ms=1_000_000_000_000)).slices == ()
+    assert reader.survey(SurveyRequest(from_ms=far_ms)).slices == ()
+    assert len(reader.survey(SurveyRequest(to_ms=far_ms)).slices) == 3
+    assert reader.survey(SurveyRequest(to_ms=1_000_000_000_000)).slices == ()
 
 
 def test_a_topic_that_is_not_there_is_told(reader):
-    found = reader.survey(Wanted(("orders", "orderz")))
+    found = reader.survey(SurveyRequest(("orders", "orderz")))
     assert [one.reason for one in found.unknown] == ["there is no topic orderz"]
     with pytest.raises(UsageError, match=r"no topic orderz.*Near: orders"):
-        reader.survey(Wanted(("orderz",)))
+        reader.survey(SurveyRequest(("orderz",)))
 
 
 def test_a_broker_that_does_not_answer_is_told_and_the_others_are_read(broker, reader):
-    (there,) = reader.survey(Wanted(("pay",))).slices
+    (there,) = reader.survey(SurveyRequest(("pay",))).slices
     gone = QueueSlice("pay", "broker-b", "127.0.0.1:1", 0, 5, 30)
     turns = list(reader.turns([gone, gone, there]))
     lost = [left for turn in turns for left in turn.left]
@@ -88,14 +88,14 @@ def test_a_broker_that_does_not_answer_is_told_and_the_others_are_read(broker, r
 
 
 def test_a_queue_that_ends_before_its_planned_end_is_told(reader):
-    (there,) = reader.survey(Wanted(("pay",))).slices
+    (there,) = reader.survey(SurveyRequest(("pay",))).slices
     longer = QueueSlice("pay", there.broker, there.address, 0, 0, 4)
     (left,) = [left for turn in reader.turns([longer]) for left in turn.left]
     assert (left.messages, left.reason) == (3, CUT)
 
 
 def test_what_was_cleaned_away_meanwhile_is_told(broker, reader, monkeypatch):
-    there = reader.survey(Wanted(("orders",))).slices[1]
+    there = reader.survey(SurveyRequest(("orders",))).slices[1]
     whole = ClusterLink.pull_records
 
     async def pull_records(client, address, queue, offset, count):
@@ -112,19 +112,19 @@ def test_what_was_cleaned_away_meanwhile_is_told(broker, reader, monkeypatch):
 
 
 def test_a_queue_that_may_not_be_pulled_is_read_record_by_record(reader):
-    (there,) = reader.survey(Wanted(("pay",))).slices
+    (there,) = reader.survey(SurveyRequest(("pay",))).slices
     singly = QueueSlice("pay", there.broker, there.address, 0, 0, 1, singly=True)
     assert bodies(reader.turns([singly])) == {b"one"}
 
 
 def test_a_wrong_name_server_is_refused():
-    with QueueReader("127.0.0.1:1", limits=QUICK) as reader, pytest.raises(NetworkError, match=r"127\.0\.0\.1:1"):
-        reader.survey(Wanted())
+    with SliceReader("127.0.0.1:1", limits=QUICK) as reader, pytest.raises(NetworkError, match=r"127\.0\.0\.1:1"):
+        reader.survey(SurveyRequest())
 
 
 def test_nobody_s_offsets_move(broker, reader):
     broker.thread.call(_commit(broker, 7))
-    list(reader.turns(reader.survey(Wanted()).slices))
+    list(reader.turns(reader.survey(SurveyRequest()).slices))
     assert broker.thread.call(_positions(broker)) == {("workers", "orders"): {0: 7}}
 
 

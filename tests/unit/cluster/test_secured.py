@@ -5,8 +5,8 @@ import json
 import pytest
 import trustme
 
-from broker_core.cluster.model import QueueSlice, ReadLimits, Wanted
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
+from broker_core.cluster.slices import QueueSlice, ReadLimits, SurveyRequest
 from broker_core.config import BrokerConfig, StoreConfig
 from tests.support.attached import BROKER
 from tests.support.broker_thread import BrokerThread, broker_thread
@@ -53,7 +53,7 @@ def place(secured, path, **changes):
 def unread(broker: BrokerThread, where: str):
     """What a read says of a queue that claims a message."""
     part = QueueSlice("orders", BROKER, ELSEWHERE, 0, 0, 1)
-    with QueueReader(broker.name_server, where, limits=QUICK) as reader:
+    with SliceReader(broker.name_server, where, limits=QUICK) as reader:
         (left,) = [left for turn in reader.turns([part]) for left in turn.left]
     return left
 
@@ -61,8 +61,8 @@ def unread(broker: BrokerThread, where: str):
 def test_the_queue_is_reached_with_all_of_them(secured, tmp_path):
     broker, _folder = secured
     where = place(secured, tmp_path / "details.json")
-    with QueueReader(broker.name_server, where, limits=QUICK) as reader:
-        found = reader.survey(Wanted(("orders",), with_empty=True))
+    with SliceReader(broker.name_server, where, limits=QUICK) as reader:
+        found = reader.survey(SurveyRequest(("orders",), with_empty=True))
     assert [(one.topic, one.first, one.end) for one in found.slices] == [("orders", 0, 0)]
     assert unread(broker, where).fault is None  # it was asked, and says that there is no such message
 

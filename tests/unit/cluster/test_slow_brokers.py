@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from broker_core.cluster import reader as reading
-from broker_core.cluster.model import ReadLimits, Wanted
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
 from broker_core.cluster.records import split_records
+from broker_core.cluster.slices import ReadLimits, SurveyRequest
 from broker_core.protocol.message.record import decode_record
 from tests.support.fake_cluster import FakeBroker, FakeCluster, Stopping, on_a_thread
 
@@ -25,12 +25,12 @@ def cluster():
 @pytest.mark.parametrize("answers", [0, 3])
 def test_the_other_is_read_whole_and_what_is_missing_is_counted(cluster, monkeypatch, answers, half):
     limits = ReadLimits(0, 0, retry_seconds=0.1)
-    with QueueReader(cluster.name_server, limits=limits) as reader:
-        survey = reader.survey(Wanted(topics=("orders",)))
+    with SliceReader(cluster.name_server, limits=limits) as reader:
+        survey = reader.survey(SurveyRequest(topics=("orders",)))
     assert [part.broker for part in survey.slices] == ["a", "a", "b", "b"]
     cluster.brokers[0].manner = Stopping(answers, half=half)
     monkeypatch.setattr(reading, "ANSWER_MS", 2_000)
-    with QueueReader(cluster.name_server, limits=limits) as reader:
+    with SliceReader(cluster.name_server, limits=limits) as reader:
         turns = list(reader.turns(survey.slices))
     read = Counter((turn.part.broker, decode_record(one).body) for turn in turns for one in split_records(turn.records))
     missing = Counter[str]()
@@ -48,8 +48,16 @@ def test_the_other_is_read_whole_and_what_is_missing_is_counted(cluster, monkeyp
 def test_a_survey_names_who_is_silent_and_plans_the_other(cluster, monkeypatch):
     monkeypatch.setattr(reading, "ANSWER_MS", 1_000)
     cluster.brokers[0].manner = Stopping()
-    with QueueReader(cluster.name_server, limits=ReadLimits(0, 0, retry_seconds=0.1)) as reader:
-        survey = reader.survey(Wanted(topics=("orders",)))
+    with SliceReader(cluster.name_server, limits=ReadLimits(0, 0, retry_seconds=0.1)) as reader:
+        survey = reader.survey(SurveyRequest(topics=("orders",)))
     assert {part.broker for part in survey.slices} == {"b"}
     assert [one.broker for one in survey.unknown] == ["a"]
     assert "did not answer" in survey.unknown[0].reason
+
+
+def test_a_topic_is_read_whatever_its_name():
+    odd = "%RETRY%" + "g" * 200
+    cluster = FakeCluster([FakeBroker("a", {odd: 1}, {odd: 3})])
+    with on_a_thread(cluster), SliceReader(cluster.name_server, limits=ReadLimits(0, 0, retry_seconds=0.1)) as reader:
+        survey = reader.survey(SurveyRequest())
+    assert [(part.topic, part.messages) for part in survey.slices] == [(odd, 3)]

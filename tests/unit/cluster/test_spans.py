@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from broker_core.cluster import reader
-from broker_core.cluster.model import QueueSlice, ReadLimits
+from broker_core.cluster.slices import QueueSlice, ReadLimits
 from broker_core.engine.store.layout import answer_records
 from broker_core.errors import CodecError
 from broker_core.protocol.message.model import HostAddress, MessageToStore

@@ -3,8 +3,8 @@ import random
 
 import pytest
 
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.time_bounds import first_from, first_stored_from, time_of_answer, within_times
 from broker_core.errors import CodecError
 from broker_core.protocol.message.model import HostAddress, MessageToStore

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from broker_core.cluster.model import OFFSET_MAX, QueueSlice, ReadLimits, Unknown
+from broker_core.cluster.slices import OFFSET_MAX, QueueSlice, ReadLimits, Unknown
 from spark_reports.datasource.cluster_options import ClusterOptions
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import tasks_of, wanted_of

@@ -5,7 +5,7 @@ import json
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from broker_core.cluster.model import QueueSlice, ReadLimits
+from broker_core.cluster.slices import QueueSlice, ReadLimits
 from broker_core.errors import NetworkError, ReportError, UsageError
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_source import NOT_GIVEN, ClusterReader, partitions_of, read_partition, read_partition_sums
@@ -131,25 +131,25 @@ def test_a_topic_that_is_gone_is_in_the_accounting_or_an_error(broker):
 def test_offsets_without_a_message_are_counted(broker, monkeypatch):
     from spark_reports.datasource import cluster_source
 
-    class Holed(cluster_source.QueueReader):
+    class Holed(cluster_source.SliceReader):
         def turns(self, parts):
             for turn in super().turns(parts):
                 size = int.from_bytes(turn.records[:4], "big")
                 yield cluster_source_turn(turn.part, turn.records[size:], turn.left)
 
     cluster_source_turn = type(next(iter(_turns(broker))))
-    monkeypatch.setattr(cluster_source, "QueueReader", Holed)
+    monkeypatch.setattr(cluster_source, "SliceReader", Holed)
     rows = read(broker, topics='["orders"]')
     assert [(row["skipped_reason"], row["skipped_rows"]) for row in rows if row["skipped_reason"]] == [(NOT_GIVEN, QUEUES)]
     assert len(rows) == QUEUES * MESSAGES_A_QUEUE - QUEUES + 1
 
 
 def _turns(broker):
-    from broker_core.cluster.model import Wanted
-    from broker_core.cluster.reader import QueueReader
+    from broker_core.cluster.reader import SliceReader
+    from broker_core.cluster.slices import SurveyRequest
 
-    with QueueReader(broker.name_server) as reader:
-        yield from reader.turns(reader.survey(Wanted(("orders",))).slices)
+    with SliceReader(broker.name_server) as reader:
+        yield from reader.turns(reader.survey(SurveyRequest(("orders",))).slices)
 
 
 def test_columns_that_there_are_not_are_refused(broker):

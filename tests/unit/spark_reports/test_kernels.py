@@ -10,15 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2
-from spark_reports.datasource import chain, kernels
+from spark_reports.datasource import chain
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
-from spark_reports.datasource.task_sums import TaskSums
 
 BASE = 3 * 4096
 KEYS = ("minute", "topic", "queue_id", "tag")
 WANTED = ("messages", "body_bytes", "store_bytes", "body_bytes_max", "store_bytes_max", "first_time", "last_time")
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    """The compiled code; imported here because each process that only collects tests would compile it, for ten seconds."""
+    from spark_reports.datasource import kernels
+
+    return kernels
 
 
 def record(place, topic=b"orders", body=b"x", properties=b"", *, magic=MAGIC_V1, flags=0, queue=0, store_ms=0):
@@ -82,6 +89,8 @@ def reference(data, start, stop, selection):
 
 
 def compiled(data, start, stop, selection):
+    from spark_reports.datasource.task_sums import TaskSums  # compiles, see above
+
     skipped = SkippedRows()
     sums = TaskSums(KEYS, WANTED, selection, skipped)
     buffer = np.frombuffer(data, dtype=np.uint8)
@@ -193,7 +202,7 @@ def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_
 
 
 @pytest.mark.parametrize("queue", [0, 1])
-def test_records_that_lie_anywhere_are_added_by_their_places(queue):
+def test_records_that_lie_anywhere_are_added_by_their_places(kernels, queue):
     first = record(0, queue=0)
     data = first + b"between" + record(len(first) + 7, queue=1)
     places = np.array([0, len(first) + 7], dtype=np.int64)[queue : queue + 1]
@@ -207,7 +216,7 @@ def test_records_that_lie_anywhere_are_added_by_their_places(queue):
     assert (reached, counters[kernels.GROUPS], groups[0, kernels.QUEUE]) == (1, 1, queue)
 
 
-def test_where_there_is_no_room_for_a_group_its_record_waits():
+def test_where_there_is_no_room_for_a_group_its_record_waits(kernels):
     data = log_of([{"queue": queue} for queue in (0, 1, 0, 2)])
     sizes = len(data) // 4
     slots, groups = np.full(8, -1, dtype=np.int32), np.zeros((2, kernels.TEXTS + 2 * kernels.PROPERTY_TEXT), dtype=np.int64)
@@ -220,7 +229,7 @@ def test_where_there_is_no_room_for_a_group_its_record_waits():
     assert (reached, counters[kernels.IS_FULL], groups[:, kernels.MESSAGES].tolist()) == (3 * sizes, 1, [2, 1])
 
 
-def test_compiled_code_keeps_none_of_the_arrays_it_is_given():
+def test_compiled_code_keeps_none_of_the_arrays_it_is_given(kernels):
     data = np.frombuffer(log_of([{}]), dtype=np.uint8).copy()
     borders = np.zeros(4, dtype=np.int64)
     held = sys.getrefcount(data), sys.getrefcount(borders)

@@ -6,7 +6,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
 from spark_reports import datasource
-from spark_reports.datasource import source, task_sums
+from spark_reports.datasource import source
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
 from spark_reports.datasource.source import Selection, StoreSourceReader, read_ranges, read_sums
@@ -99,8 +99,9 @@ def test_groups_come_out_the_same_however_few_places_and_rows_are_kept(tmp_path,
     keys = ("minute", "topic", "queue_id", "tag")
     expected = one_by_one([tmp_path], keys, Selection())
     same(added_up([tmp_path], keys, Selection()), expected)
-    monkeypatch.setattr(task_sums, "GROUPS_MAX", 2)
-    monkeypatch.setattr(task_sums, "_PARTS_ROWS_MAX", 1)
+    # By name, because an import here compiles code in each process that collects tests.
+    monkeypatch.setattr("spark_reports.datasource.task_sums.GROUPS_MAX", 2)
+    monkeypatch.setattr("spark_reports.datasource.task_sums._PARTS_ROWS_MAX", 1)
     monkeypatch.setattr(source, "SCAN_BYTES", 4_000)
     same(added_up([tmp_path], keys, Selection()), expected)
 

@@ -26,6 +26,8 @@ PULL = "PULL"
 POP = "POP"
 ALL_QUEUES = -1
 
+Route = Callable[[str], Sequence[MessageQueue]]
+
 SETTINGS_MAX = 100_000
 """Bound on the modes that are set."""
 
@@ -127,15 +129,15 @@ class AssignmentProcessor:
         state: What processors share.
         modes: The modes that were set.
         changed: Called after a mode was set.
-
-    Attributes:
-        route: Gives the queues of a topic that can be read on all brokers; by default those of this broker. Where there
+        route: Gives the queues of a topic that can be read on all brokers; None for those of this broker. Where there
             are none, nothing is assigned.
     """
 
-    def __init__(self, state: BrokerState, modes: RequestModes, *, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, state: BrokerState, modes: RequestModes, *, changed: Callable[[], None], route: Route | None = None
+    ) -> None:
         self._state = state
-        self.route: Callable[[str], Sequence[MessageQueue]] = self._own_queues
+        self._route: Route = route or self._own_queues
         self._modes = modes
         self._changed = changed
 
@@ -161,7 +163,7 @@ class AssignmentProcessor:
         value = parse_object(command.body)
         topic, group, client_id = (str(value.get(name) or "") for name in ("topic", "consumerGroup", "clientId"))
         members = self._state.consumers.group(group)
-        queues = self.route(topic) if topic and group else ()
+        queues = self._route(topic) if topic and group else ()
         if not queues:
             return command.reply(body=emit({}))
         mode = self._modes.get(topic, group) or RequestMode(topic, group, PULL, self._state.config.pop_share_queue_count)

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable
 
 from broker_core.engine.processors.pop.ack_processor import AckProcessor
-from broker_core.engine.processors.pop.assignment import MODES_FILE, AssignmentProcessor, RequestModes
+from broker_core.engine.processors.pop.assignment import MODES_FILE, AssignmentProcessor, RequestModes, Route
 from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.peek_processor import PeekProcessor
@@ -51,6 +51,7 @@ class PopFamily:
         state: What processors share.
         memory_bytes: How far behind the end of the commit log a message counts as still in memory.
         chance: Gives numbers from 0 up to, not including, 1.
+        route: As for `AssignmentProcessor`.
 
     Attributes:
         outstanding: Messages that consumers have in hand.
@@ -60,7 +61,14 @@ class PopFamily:
         processor: Holds pops.
     """
 
-    def __init__(self, state: BrokerState, *, memory_bytes: int, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        *,
+        memory_bytes: int,
+        chance: Callable[[], float] = random.random,
+        route: Route | None = None,
+    ) -> None:
         self._state = state
         self.outstanding = Outstanding(state)
         self.orders = OrderInfo()
@@ -69,7 +77,7 @@ class PopFamily:
         self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)
         self._peeks = PeekProcessor(state, self.processor.queues)
         self._acks = AckProcessor(state, self.outstanding, self.orders, freed=self.processor.freed)
-        self.assignment = AssignmentProcessor(state, self.modes, changed=self._modes_changed)
+        self.assignment = AssignmentProcessor(state, self.modes, changed=self._modes_changed, route=route)
         self._reviver = Reviver(state, self.outstanding)
         self.modes_changed: Callable[[], None] = lambda: None
         self._next_progress_ms = 0

@@ -138,7 +138,7 @@ def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(
     properties = encode_properties({"REAL_TOPIC": real} if real else {})
     message = MessageToStore(topic, 0, 0, 0, 1, host, host, 0, 0, b"x", properties)
     record = encode_record(message, queue_offset=0, physical_offset=64, store_timestamp_ms=1)
-    access.record_at = lambda position: record if position == 64 else None
+    access._record_at = lambda position: record if position == 64 else None
     assert (asked(access, Q.END_TRANSACTION, {"commitLogOffset": "64"}) is None) is allowed
     assert (asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"}) is None) is allowed
     send_back = {"offset": "64", "group": "shop"}
@@ -147,7 +147,7 @@ def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(
 
 
 def test_what_cannot_be_read_is_for_administrators(access):
-    access.record_at = lambda _position: b"no record"
+    access._record_at = lambda _position: b"no record"
     assert "Need admin permission" in asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"})
     assert asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"}, by=ADMIN) is None
 

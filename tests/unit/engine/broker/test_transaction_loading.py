@@ -36,7 +36,7 @@ async def starting(root, monkeypatch):
     monkeypatch.setattr(transaction_service, "SLICES_AT_ONCE", 1)
     with broker_bench(root / "store", transaction_check_interval_ms=3_600_000) as bench:
         journal = ActionJournal(bench.state.config.store.root / "config", clock=bench.clock)
-        service = transaction_service.TransactionService(bench.state, bench.dispatcher, journal)
+        service = transaction_service.TransactionService(bench.state, bench.dispatcher, journal, None)
         service.start()
         assert not service.engine.is_loaded
         yield bench, service

@@ -137,11 +137,11 @@ def test_files_past_their_time_go_in_the_hour_given_and_queues_and_index_follow(
         at_hour(bench, 3)
         age(bench, 1)
         age(bench, 72, count=2)
-        store._tend_disk()
+        store._parts._tend_disk()
         assert store.commit_log_min_offset == 0
         at_hour(bench, 4)
         queues, index = file_count(bench, "consumequeue"), file_count(bench, "index")
-        store._tend_disk()
+        store._parts._tend_disk()
         assert store.commit_log_min_offset == 2 * LOG_FILE_BYTES
         assert file_count(bench, "consumequeue") < queues
         assert file_count(bench, "index") < index
@@ -168,12 +168,12 @@ def test_a_very_full_disk_takes_files_before_their_time_and_puts_resume(bench):
         age(bench, 1)
         at_hour(bench, 12)
         bench.disk.used_percent = 91
-        store._tend_disk()
+        store._parts._tend_disk()
         assert store.commit_log_min_offset == store.commit_log_max_offset // LOG_FILE_BYTES * LOG_FILE_BYTES
         assert store.put(message()).status is PutStatus.SERVICE_NOT_AVAILABLE
         assert "91 % full, more than 90 %" in store.write_refusal
         bench.disk.used_percent = 80
-        store._tend_disk()
+        store._parts._tend_disk()
         assert store.put(message(queue_id=9)).status is PutStatus.PUT_OK
 
 
@@ -184,7 +184,7 @@ def test_a_disk_above_the_ratio_deletes_old_files_at_any_hour(bench):
         age(bench, 1)
         age(bench, 80, count=1)
         bench.disk.used_percent = 76
-        store._tend_disk()
+        store._parts._tend_disk()
         assert store.commit_log_min_offset == LOG_FILE_BYTES
 
 
@@ -231,11 +231,11 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_store_goes_on(bench, mon
         def fail() -> list[int]:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(store._commit_log, "modified_ms", fail)
+        monkeypatch.setattr(store._parts.commit_log, "modified_ms", fail)
         with pytest.raises(StoreError, match=r"0{20} cannot be looked at: Permission denied"):
             store.clean()
         bench.disk.used_percent = 80
-        store._tend_disk()
+        store._parts._tend_disk()
         assert store.put(message()).status is PutStatus.PUT_OK
 
 

@@ -57,7 +57,7 @@ def test_what_was_just_written_is_in_memory_and_can_be_read(store):
 
 
 def test_a_read_that_would_wait_or_comes_short_says_that_it_is_not_in_memory(store, monkeypatch):
-    log, places = store._commit_log, places_of(store)
+    log, places = store._parts.commit_log, places_of(store)
     monkeypatch.setattr(cold_read, "_NO_WAIT", 8)
     asked = []
 
@@ -97,16 +97,16 @@ def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypat
 def test_without_a_system_that_can_tell_everything_counts_as_in_memory(store, monkeypatch):
     monkeypatch.setattr(cold_read, "_NO_WAIT", None)
     monkeypatch.setattr(os, "preadv", None)
-    assert is_in_memory(store._commit_log, places_of(store))
+    assert is_in_memory(store._parts.commit_log, places_of(store))
 
 
 def test_a_file_that_was_deleted_counts_as_in_memory_and_cannot_be_read(store):
     places = places_of(store)
-    store._commit_log.path(0).unlink()
-    assert is_in_memory(store._commit_log, places)
+    store._parts.commit_log.path(0).unlink()
+    assert is_in_memory(store._parts.commit_log, places)
     with pytest.raises(FileNotFoundError):
-        bring_to_memory(store._commit_log, places)
+        bring_to_memory(store._parts.commit_log, places)
 
 
 def test_reading_stops_where_the_file_ends(store):
-    bring_to_memory(store._commit_log, [Place(store._commit_log.file_bytes - 10, 50)])
+    bring_to_memory(store._parts.commit_log, [Place(store._parts.commit_log.file_bytes - 10, 50)])

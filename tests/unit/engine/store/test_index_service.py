@@ -320,7 +320,7 @@ class LockWithGuest:
 def test_a_thread_that_is_overtaken_indexes_nothing_twice(bench):
     with bench.open() as store:
         put_some(bench, store, range(20))
-        index = store._index
+        index = store._parts.index
         lock = index._lock
 
         def overtake():

@@ -93,7 +93,7 @@ def test_a_record_fits_if_a_filler_still_fits_behind_it(bench, rest):
 def test_after_a_stop_right_behind_a_filler_the_log_goes_on_at_its_place(bench):
     store = bench.open()
     first = store.put(message(b"a"))
-    store._commit_log._write_filler()
+    store._parts.commit_log._write_filler()
     store.close()
     with bench.open() as store:
         assert store.commit_log_max_offset == first.wrote_bytes
@@ -371,7 +371,7 @@ def test_a_nearly_full_disk_refuses_from_the_start_and_says_the_figures(bench):
     assert "91 % full, more than 90 %" in store.write_refusal
     assert store.stats().refusal == store.write_refusal
     bench.disk.used_percent = 90
-    store._check_disk_use()
+    store._parts.check_disk_use()
     assert store.put(message()).status is PutStatus.PUT_OK
 
 
@@ -508,7 +508,7 @@ def test_a_queue_with_much_in_memory_is_written_by_the_put(bench, monkeypatch):
     store = bench.open()
     for number in range(200):
         store.put(message(b"%d" % number))
-        assert store._queues.get_or_add("Orders", 0).unwritten_bytes <= 1_000
+        assert store._parts.queues.get_or_add("Orders", 0).unwritten_bytes <= 1_000
     assert bodies(store) == [b"%d" % number for number in range(200)]
 
 

@@ -108,7 +108,7 @@ def test_a_record_with_a_damaged_head_is_passed_over_alone(bench, at, caplog):
 def test_a_unit_that_leads_nowhere_is_passed_over(bench):
     fill(bench)
     with bench.open() as store:
-        queue = store._queues.by_key["Orders", 1]
+        queue = store._parts.queues.by_key["Orders", 1]
         queue.append(store.commit_log_max_offset - 200, 300, 0)
         found = store.get_messages("Orders", 1, 133, 1)
         assert (found.status, found.records, found.next_offset) == (GetStatus.MESSAGE_WAS_REMOVING, [], 134)

@@ -125,10 +125,10 @@ def test_without_a_filter_a_get_passes_over_removed_records_as_far_as_with_one(b
     store = bench.open(consume_queue_file_bytes=20_000)
     for number in range(200):
         store.put(message(b"%d" % number))
-    bases = list(store._commit_log.bases)
+    bases = list(store._parts.commit_log.bases)
     assert len(bases) == 2
-    del store._commit_log.bases[0]
-    store._commit_log._maps.pop(bases[0])
+    del store._parts.commit_log.bases[0]
+    store._parts.commit_log._maps.pop(bases[0])
     plain = store.get_messages("Orders", 0, 0, 2)
     assert plain == store.get_messages("Orders", 0, 0, 2, accepts=lambda _code: True)
     assert (len(plain.records), plain.next_offset > 2) == (2, True)

@@ -85,14 +85,14 @@ def test_bytes_bound_a_run_but_one_record_is_always_given(bench):
 
 def test_what_counts_as_on_disk_is_left_to_the_ordinary_way(bench, store):
     assert same(store, 0, 0, 4)
-    store._limits.memory_reach_bytes = 1_000
+    store._reads._limits.memory_reach_bytes = 1_000
     assert store.read_run("Orders", 0, 0, 4) is None
     assert same(store, 0, store.max_offset("Orders", 0) - 2, 2)
 
 
 def damaged(store, offset, at, data):
     unit = store.queue_units("Orders", 0, offset, 1)[0]
-    log = store._commit_log
+    log = store._parts.commit_log
     base = unit.physical_offset - unit.physical_offset % log.file_bytes
     with log.path(base).open("r+b") as file:
         file.seek(unit.physical_offset - base + at)
@@ -109,10 +109,10 @@ def test_a_place_where_no_record_is_makes_it_a_case_for_the_ordinary_way(store, 
 
 def test_units_that_changed_are_read_anew(store):
     store.flush()
-    queue = store._queues.by_key["Orders", 0]
+    queue = store._parts.queues.by_key["Orders", 0]
     assert same(store, 0, 2, 4)
     first, second = store.queue_units("Orders", 0, 2, 2)
-    with store._lock:
+    with store._parts.lock:
         queue.mend(2, struct.pack(">qiq", *second))
         queue.mend(3, struct.pack(">qiq", *first))
     assert same(store, 0, 2, 1)
@@ -127,7 +127,7 @@ def test_units_of_so_many_queues_are_kept_and_no_more(bench, monkeypatch):
             store.put(message(b"x", queue_id=queue_id))
     for queue_id in range(6):
         assert store.read_run("Orders", queue_id, 0, 2).record_count == 2
-    assert len(store._runs._ahead) == 3
+    assert len(store._reads._runs._ahead) == 3
 
 
 def test_positions_and_sizes_of_units_are_split_as_they_are():
@@ -172,7 +172,7 @@ def asked(store, monkeypatch):
 
 def test_a_piece_is_asked_for_once_a_moment(store, asked):
     clock = Seconds()
-    pieces = ResidentPieces(store._commit_log, clock)
+    pieces = ResidentPieces(store._parts.commit_log, clock)
     assert pieces.has(100, 300)
     assert asked == [0, LOG_FILE_BYTES - 1]
     assert pieces.has(300, 500)
@@ -183,7 +183,7 @@ def test_a_piece_is_asked_for_once_a_moment(store, asked):
 
 
 def test_a_piece_with_a_gap_is_not_in_memory_and_asked_for_again(store, asked):
-    pieces = ResidentPieces(store._commit_log, Seconds())
+    pieces = ResidentPieces(store._parts.commit_log, Seconds())
     asked.missing = {LOG_FILE_BYTES - 1}
     assert not pieces.has(100, 300)
     asked.missing = frozenset()
@@ -193,28 +193,28 @@ def test_a_piece_with_a_gap_is_not_in_memory_and_asked_for_again(store, asked):
 def test_pieces_remembered_are_bounded(store, asked, monkeypatch):
     monkeypatch.setattr(cold_read, "KNOWN_PIECES_MAX", 2)
     monkeypatch.setattr(cold_read, "_KNOWN_PIECE_BYTES", 1_000)
-    pieces = ResidentPieces(store._commit_log, Seconds())
+    pieces = ResidentPieces(store._parts.commit_log, Seconds())
     assert pieces.has(0, 2_500)
     assert len(pieces._known_until) <= 2
 
 
 def test_reading_ahead_is_asked_for_once_a_piece_where_something_is_missing(store, asked, monkeypatch):
     monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
-    pieces = ResidentPieces(store._commit_log, Seconds())
+    pieces = ResidentPieces(store._parts.commit_log, Seconds())
     asked.missing = {1_500}
     assert pieces.lacks_ahead(500)
     assert not pieces.lacks_ahead(500)
-    fresh = ResidentPieces(store._commit_log, Seconds())
+    fresh = ResidentPieces(store._parts.commit_log, Seconds())
     asked.missing = frozenset()
     assert not fresh.lacks_ahead(500)
 
 
 def test_where_nothing_can_be_asked_all_counts_as_in_memory(store, monkeypatch):
-    pieces = ResidentPieces(store._commit_log, Seconds())
-    store._commit_log.path(0).unlink()
+    pieces = ResidentPieces(store._parts.commit_log, Seconds())
+    store._parts.commit_log.path(0).unlink()
     assert pieces.has(0, 100)
     monkeypatch.setattr(cold_read, "_NO_WAIT", None)
-    assert ResidentPieces(store._commit_log, Seconds()).has(0, 100)
+    assert ResidentPieces(store._parts.commit_log, Seconds()).has(0, 100)
 
 
 def test_a_run_far_back_is_given_only_from_memory_and_says_what_to_read_ahead(store, asked, monkeypatch):

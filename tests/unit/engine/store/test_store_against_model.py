@@ -103,7 +103,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def write_queues(self):
-        self.store._writer.write_queues()
+        self.store._parts.writer.write_queues()
 
     @rule()
     def stop_and_start(self):

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from broker_core.cluster.model import ReadLimits, Wanted
-from broker_core.cluster.reader import QueueReader
+from broker_core.cluster.reader import SliceReader
+from broker_core.cluster.slices import ReadLimits, SurveyRequest
 from tests.support.broker_process import CHECKOUT
 from tests.support.fake_cluster import V4_9_4, FakeBroker, FakeCluster, on_a_thread
 
@@ -48,7 +48,7 @@ def test_the_overview_counts_them(cluster):
 
 
 def test_a_report_reads_them(cluster):
-    with QueueReader(cluster.name_server, limits=ReadLimits(0, 0)) as reader:
-        survey = reader.survey(Wanted(topics=("orders",)))
+    with SliceReader(cluster.name_server, limits=ReadLimits(0, 0)) as reader:
+        survey = reader.survey(SurveyRequest(topics=("orders",)))
     assert [(one.queue_id, one.first, one.end) for one in survey.slices] == [(queue, 0, HELD) for queue in range(QUEUES)]
     assert survey.unknown == ()

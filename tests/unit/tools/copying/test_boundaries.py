@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import UsageError
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record

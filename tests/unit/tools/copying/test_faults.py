@@ -9,10 +9,10 @@ import pytest
 
 from broker_core.errors import CodecError, ConnectionLostError, NetworkError, RemoteError, UsageError
 from broker_core.tools.commands.store_end import serving_store
+from broker_core.tools.copying.control import CopyControl, Surroundings
 from broker_core.tools.copying.ends import opened
-from broker_core.tools.copying.patience import Patience, Surroundings
+from broker_core.tools.copying.planner import CopyPlanner
 from broker_core.tools.copying.receipt import Receipt
-from broker_core.tools.copying.survey import CopyPlanner
 from tests.support.copying import LosingSender, StoppedClock, two_brokers
 
 
@@ -32,11 +32,11 @@ async def numbers(pair, topic="orders", queue=0):
     return [int(message.body) for message in await pair.stored(topic, queue)]
 
 
-async def copy_with(pair, path, sender_of, *, patience=None, topic="orders"):
+async def copy_with(pair, path, sender_of, *, control=None, topic="orders"):
     order = pair.order(topic)
     async with opened(order, source=None, target=None, serve=serving_store) as ends:
         receipt = Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
-        return await pair.carry_out(receipt, ends, sender=sender_of(ends.sender), patience=patience)
+        return await pair.carry_out(receipt, ends, sender=sender_of(ends.sender), control=control)
 
 
 def test_an_answer_that_is_lost_is_looked_for_before_anything_is_sent_again(tmp_path):
@@ -98,15 +98,15 @@ def test_what_a_killed_run_may_have_sent_is_named_when_it_is_sent_again(tmp_path
 def test_a_stopped_copy_goes_on_where_it_ended(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 10, queues=1)
-        patience = pair.patience()
+        control = pair.control()
 
         class Stopping(LosingSender):
             async def send_raw(self, *args, **more):
                 if self.sent == 3:
-                    patience.stop("it was stopped")
+                    control.stop("it was stopped")
                 return await super().send_raw(*args, **more)
 
-        receipt = await copy_with(pair, path, lambda sender: Stopping(sender, {}, None), patience=patience)
+        receipt = await copy_with(pair, path, lambda sender: Stopping(sender, {}, None), control=control)
         assert (receipt.counts.copied, receipt.counts.unknown, receipt.left) == (4, 0, 6)
         assert lines_of(path)[-1]["ended"] == "it was stopped"
         receipt = await pair.go_on(path)
@@ -121,18 +121,18 @@ def test_a_stopped_copy_goes_on_where_it_ended(tmp_path):
 def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_looked_for_by_the_next_run(tmp_path, is_stored):
     async def scenario(pair, path):
         await pair.fill("orders", 10, queues=1)
-        patience = pair.patience()
+        control = pair.control()
 
         class Silent(LosingSender):
             async def send_raw(self, *args, **more):
                 if self.sent == 3:
                     if is_stored:
                         await super().send_raw(*args, **more)
-                    patience.stop("it was stopped")
+                    control.stop("it was stopped")
                     await asyncio.Event().wait()
                 return await super().send_raw(*args, **more)
 
-        receipt = await copy_with(pair, path, lambda sender: Silent(sender, {}, None), patience=patience)
+        receipt = await copy_with(pair, path, lambda sender: Silent(sender, {}, None), control=control)
         assert (receipt.counts.copied, receipt.left) == (3, 7)
         assert lines_of(path)[-1]["ended"] == "it was stopped"
         assert lines_of(path)[-1]["messages"]["unknown"] == 1
@@ -150,16 +150,16 @@ def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_looked_for_by_the
 def test_a_stop_waits_for_no_answer_of_the_source_either(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 3, queues=1)
-        patience, order = pair.patience(), pair.order("orders")
+        control, order = pair.control(), pair.order("orders")
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
             receipt = Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
 
             async def silent(*_args):
-                patience.stop("it was stopped")
+                control.stop("it was stopped")
                 await asyncio.Event().wait()
 
             ends.source.admin.pull_records = silent
-            receipt = await pair.carry_out(receipt, ends, patience=patience)
+            receipt = await pair.carry_out(receipt, ends, control=control)
         assert (receipt.counts.copied, receipt.left) == (0, 3)
         receipt = await pair.go_on(path)
         assert (await numbers(pair), receipt.counts.maybe_twice) == ([0, 1, 2], 0)
@@ -202,11 +202,11 @@ def test_a_topic_that_goes_is_waited_for_and_not_made_by_the_messages_and_what_w
                     await pair.admins[1].delete_topic("orders")
                 return await super().send_raw(*args, **more)
 
-        patience = Patience(outside, rate=None, wait_max_s=1_000.0)
-        receipt = await copy_with(pair, path, lambda sender: Deleting(sender, {}, None), patience=patience)
+        control = CopyControl(outside, rate=None, wait_max_s=1_000.0)
+        receipt = await copy_with(pair, path, lambda sender: Deleting(sender, {}, None), control=control)
         assert any("TOPIC_NOT_EXIST" in text for text in pair.said)
-        assert "queue 0 of orders on target-b ended at 2 and goes on at 0" in patience.stopped_because
-        assert patience.is_over_for_good
+        assert "queue 0 of orders on target-b ended at 2 and goes on at 0" in control.stopped_because
+        assert control.is_over_for_good
         return await numbers(pair), receipt.left
 
     assert run(tmp_path, scenario) == ([2], 1)
@@ -216,12 +216,12 @@ def test_a_fault_that_lasts_too_long_ends_it_and_it_can_go_on(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 3, queues=1)
         lost = dict.fromkeys(range(1, 10_000), "before")
-        patience = pair.patience()
+        control = pair.control()
         receipt = await copy_with(
-            pair, path, lambda sender: LosingSender(sender, lost, NetworkError("cannot connect")), patience=patience
+            pair, path, lambda sender: LosingSender(sender, lost, NetworkError("cannot connect")), control=control
         )
         assert receipt.left == 2
-        assert patience.stopped_because.endswith("failed for 1,000 s: cannot connect")
+        assert control.stopped_because.endswith("failed for 1,000 s: cannot connect")
         return (await pair.go_on(path)).left, await numbers(pair)
 
     assert run(tmp_path, scenario) == (0, [0, 1, 2])
@@ -230,15 +230,15 @@ def test_a_fault_that_lasts_too_long_ends_it_and_it_can_go_on(tmp_path):
 def test_a_rate_is_kept_and_a_pause_is_not_caught_up():
     async def scenario():
         clock = StoppedClock([])
-        patience = Patience(clock.surroundings, rate=20.0, wait_max_s=1.0)
-        assert patience.messages_at_once == 2
+        control = CopyControl(clock.surroundings, rate=20.0, wait_max_s=1.0)
+        assert control.messages_at_once == 2
         for _ in range(10):
-            await patience.turn(2)
+            await control.turn(2)
         assert clock.now_s == pytest.approx(0.9)
         clock.now_s += 100.0
         before = clock.now_s
         for _ in range(11):
-            await patience.turn(2)
+            await control.turn(2)
         assert clock.now_s - before == pytest.approx(1.0)
 
     asyncio.run(scenario())
@@ -252,19 +252,19 @@ def test_a_pause_holds_also_when_a_fault_ends_meanwhile():
             waits.append(seconds)
             clock.now_s += min(seconds, 1.0)
             if len(waits) == 5:
-                patience.resume()
+                control.resume()
 
         async def ask():
             asked.append(len(waits))
             if len(asked) == 1:
-                patience.pause()
+                control.pause()
                 raise NetworkError("gone")
             return "answer"
 
         clock = StoppedClock([])
-        patience = Patience(Surroundings(lambda: clock.now_s, wait, lambda _text: None), rate=None, wait_max_s=1_000.0)
-        assert await patience.through("it", ask) == "answer"
-        assert (asked, patience.faults) == ([0, 5], [])
+        control = CopyControl(Surroundings(lambda: clock.now_s, wait, lambda _text: None), rate=None, wait_max_s=1_000.0)
+        assert await control.through("it", ask) == "answer"
+        assert (asked, control.faults) == ([0, 5], [])
 
     asyncio.run(scenario())
 

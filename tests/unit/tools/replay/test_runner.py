@@ -18,9 +18,9 @@ from broker_core.protocol.message.resent import ORIGIN_LINK
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.journal import RECEIPT_FILE, Journal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.parcel import PARCEL_MESSAGES_MAX
 from broker_core.tools.replay.rewrite import Target
 from broker_core.tools.replay.runner import SEND_TIMEOUT_MS, SENDS_UNDER_WAY_MAX, ReplayRunner, Surroundings
+from broker_core.tools.replay.send_batch import BATCH_MESSAGES_MAX
 from broker_core.transport.connection import RequestTimeoutError
 
 QUEUES = [MessageQueue("t", "a", 0), MessageQueue("t", "a", 1)]
@@ -130,11 +130,11 @@ def test_messages_go_in_order_to_the_queue_of_their_origin(run, world):
 
 
 def test_what_is_alike_travels_together_within_bounds(run, world):
-    run(*[item(number) for number in range(PARCEL_MESSAGES_MAX + 1)], item(500, body=b"x" * 200_000), item(501))
+    run(*[item(number) for number in range(BATCH_MESSAGES_MAX + 1)], item(500, body=b"x" * 200_000), item(501))
     assert [request.is_batch for request in world.requests] == [True, False, False, False]
     assert {request.born_timestamp_ms for request in world.requests} == {9}
     members = decode_batch(world.requests[0].body)
-    assert [member.flag for member in members] == list(range(PARCEL_MESSAGES_MAX))
+    assert [member.flag for member in members] == list(range(BATCH_MESSAGES_MAX))
     assert decode_properties(members[3].properties) == {ORIGIN_LINK: "ID3"}
 
 

@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.records import split_records
-from broker_core.errors import NetworkError, OrbitError, RecordError, RemoteError, UsageError
+from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.routes import QueueData, Route
 from broker_core.protocol.codes import ResponseCode
@@ -388,14 +387,6 @@ def test_what_a_broker_does_not_name_in_any_way_makes_it_partial():
     found, search = searched(admin, 'topic = "orders" and key = "k"')
     assert len(found) == 64
     assert "names only 64" in str(search.outcome)
-
-
-def test_an_answer_is_split_into_its_records():
-    records = [record(0, number) for number in range(3)]
-    assert list(split_records(b"".join(records))) == records
-    for broken in (records[0][:-1], records[0] + b"xx", bytes(8)):
-        with pytest.raises(RecordError):
-            list(split_records(broken))
 
 
 def test_a_limit_below_one_is_refused():

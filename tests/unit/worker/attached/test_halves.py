@@ -3,7 +3,7 @@
 import asyncio
 import struct
 
-from broker_core.cluster.model import OFFSET_MAX, QueueSlice
+from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import HALF_TOPIC
 from broker_core.worker.attached.halves import HalfQueue

@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_read_is_told():
 
 def test_queues_of_other_brokers_are_assigned_too(bench):
     route = [MessageQueue("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(2)]
-    bench.dispatcher.pop.assignment.route = lambda topic: route if topic == "T" else []
+    bench.dispatcher.pop.assignment._route = lambda topic: route if topic == "T" else []
     join(bench, "a", "b")
 
     def brokers(client_id, **more):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
@@ -235,7 +234,7 @@ def test_while_the_store_takes_nothing_pops_give_nothing_and_what_is_due_waits(b
     for number in range(2):
         bench.put("T", number, b"%d" % number)
     (first,) = bench.pop(queueId=0)
-    monkeypatch.setattr(MessageStore, "put", lambda _store, _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
+    monkeypatch.setattr(bench.state.store, "put", lambda _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
     assert bench.bodies(queueId=1) == []
     bench.pass_time(10_000)
     response = bench.ack(first)

@@ -83,7 +83,7 @@ class ReadLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SurveyRequest:
     """What to look for in a cluster.
 
     Attributes:

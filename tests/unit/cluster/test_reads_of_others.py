@@ -2,7 +2,7 @@
 
 import asyncio
 
-from broker_core.cluster.own_reads import OwnReads
+from broker_core.cluster.reads_of_others import ReadsOfOthers
 from broker_core.cluster.records import record_count
 from broker_core.worker.questions.stored_messages import BrowseQueue
 from tests.support.attached import BROKER, asking, attached, broker_on
@@ -12,7 +12,7 @@ from tests.support.held_still import furnish
 
 def others_of(*looks):
     """What others got after each look at what a broker tells and what was pulled here."""
-    reads, found = OwnReads(), []
+    reads, found = ReadsOfOthers(), []
     for told, own in looks:
         reads.take(told, own)
         found.append(reads.others)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
-from broker_core.tools.replay.parcel import PARCEL_MESSAGES_MAX
+from broker_core.tools.replay.send_batch import BATCH_MESSAGES_MAX
 
 RETRY_PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits before something that failed is tried again; the last one again and again."""
@@ -39,7 +39,7 @@ class Surroundings:
     tell: Callable[[str], None]
 
 
-class Patience:
+class CopyControl:
     """Keeps the pace, and waits out faults until they are over, the copy is stopped, or it has waited long enough.
 
     Args:
@@ -73,7 +73,7 @@ class Patience:
     @property
     def messages_at_once(self) -> int:
         """Messages that one request may have: a tenth of a second's at a low rate."""
-        return PARCEL_MESSAGES_MAX if self._rate is None else max(1, min(PARCEL_MESSAGES_MAX, int(self._rate / 10)))
+        return BATCH_MESSAGES_MAX if self._rate is None else max(1, min(BATCH_MESSAGES_MAX, int(self._rate / 10)))
 
     @property
     def faults(self) -> list[str]:

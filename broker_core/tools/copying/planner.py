@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
 from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError
@@ -21,10 +21,10 @@ from broker_core.protocol.admin.groups import GROUP_KEYS
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import LMQ_PREFIX, check_group, is_group_name, is_system_group
 from broker_core.tools.copying.boundaries import copied_part
-from broker_core.tools.copying.carried import is_reserved, target_topic
+from broker_core.tools.copying.copied_message import is_reserved, target_topic
 from broker_core.tools.copying.mapping import TargetQueues, differences, matched, wanted_queues
 from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder
-from broker_core.tools.copying.plan import CopyPlan, GroupPlan, OffsetPlan, Part, TopicPlan
+from broker_core.tools.copying.plan import CopyPart, CopyPlan, GroupPlan, OffsetPlan, TopicPlan
 
 GROUPS_ASKED_MAX = 50
 """Groups of a topic of the target that are looked at for members."""
@@ -33,7 +33,7 @@ SAMPLES_MAX = 64
 
 
 @dataclass(slots=True)
-class Side:
+class CopySide:
     """One of the two clusters.
 
     Attributes:
@@ -87,12 +87,12 @@ class CopyPlanner:
         source, target: Its two ends.
     """
 
-    def __init__(self, order: CopyOrder, source: Side, target: Side) -> None:
+    def __init__(self, order: CopyOrder, source: CopySide, target: CopySide) -> None:
         self._order = order
         self._source = source
         self._target = target
         self._puller = Puller(source.admin)
-        self._parts: list[Part] = []
+        self._parts: list[CopyPart] = []
         self._warnings: list[str] = []
 
     async def plan(self) -> CopyPlan:
@@ -207,7 +207,7 @@ class CopyPlanner:
             part = await copied_part(self._puller, held[queue], self._order.wanted)
             gone += max(held[queue].first - (self._order.wanted.first_offset or held[queue].first), 0)
             self._parts.append(
-                Part(
+                CopyPart(
                     number=len(self._parts), topic=topic, broker=part.broker, queue_id=part.queue_id, first=part.first,
                     end=part.end, to_topic=goal.topic, to_broker=goal.broker_name, to_queue_id=goal.queue_id,
                     to_offset=ends.get(goal, 0),
@@ -312,7 +312,7 @@ class CopyPlanner:
             return sampled_bytes, True
         return (round(total * sampled_bytes / sampled) if sampled else 0), False
 
-    async def _sizes(self, part: Part) -> list[int]:
+    async def _sizes(self, part: CopyPart) -> list[int]:
         address = (await self._source.admin.route_of(part.topic)).address_of(part.broker)
         if address is None:
             raise RemoteError(f"broker {part.broker} of {part.topic} is gone", code=1)

@@ -8,7 +8,7 @@ Source: docs/spec/remoting.md §2.5.3, ``msgGetTotalTodayNow``.
 from __future__ import annotations
 
 
-class OwnReads:
+class ReadsOfOthers:
     """The count of one broker since it started, without what was pulled by this process."""
 
     def __init__(self) -> None:

@@ -17,20 +17,20 @@ from typing import Protocol
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.unanswered import may_be_stored
-from broker_core.cluster.model import QueueSlice
 from broker_core.cluster.puller import Puller
+from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import OrbitError, RecordError, RemoteError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
-from broker_core.tools.copying.carried import carried, is_copy_of
-from broker_core.tools.copying.patience import FAULTS, CopyStoppedError, Patience
-from broker_core.tools.copying.reading import Found, PartReader
+from broker_core.tools.copying.control import FAULTS, CopyControl, CopyStoppedError
+from broker_core.tools.copying.copied_message import copied_message, is_copy_of
+from broker_core.tools.copying.reading import PartReader, SourceRead
 from broker_core.tools.copying.receipt import Receipt
 from broker_core.tools.replay.item import ReplayItem, item_of_message
-from broker_core.tools.replay.parcel import Parcel, Ready
 from broker_core.tools.replay.rewrite import Outgoing, Skipped
+from broker_core.tools.replay.send_batch import Ready, SendBatch
 
 SEND_TIMEOUT_MS = 10_000
 LOOKED_AT_MAX = 100_000
@@ -46,7 +46,7 @@ class Sender(Protocol):
         """Send once, as it is."""
 
 
-class Lane:
+class QueueCopier:
     """All parts that go to one queue; those that share it are merged by store time.
 
     Args:
@@ -55,7 +55,7 @@ class Lane:
         receipt: Of the copy.
         target: Reads the target queue.
         sender: Sends to the target; must not create topics.
-        patience: Pace and faults.
+        control: Pace and faults.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class Lane:
         receipt: Receipt,
         target: AdminClient,
         sender: Sender,
-        patience: Patience,
+        control: CopyControl,
     ) -> None:
         self._queue = queue
         self._readers = {reader.part.number: reader for reader in readers}
         self._receipt = receipt
         self._target = target
         self._sender = sender
-        self._patience = patience
+        self._control = control
         self._target_end = max(receipt.parts[number].target_end for number in self._readers)
         self._maybe_sent = {number: receipt.parts[number].handed for number in self._readers}
-        """Part → source offset below which a message may be at the target though nothing says so."""
+        """CopyPart → source offset below which a message may be at the target though nothing says so."""
         self._handed: dict[int, int] = {}
         self._held: Ready | None = None
         self._what = f"sending to queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
@@ -90,9 +90,9 @@ class Lane:
         try:
             if self._receipt.is_resumed:
                 await self._take_arrived()
-            while (parcel := await self._parcel()) is not None:
-                await self._patience.turn(len(parcel.messages))
-                await self._deliver(parcel)
+            while (batch := await self._batch()) is not None:
+                await self._control.turn(len(batch.messages))
+                await self._deliver(batch)
         finally:
             # What was read and not sent is surely not there.
             for number, maybe_sent in self._maybe_sent.items():
@@ -100,9 +100,9 @@ class Lane:
 
     # ---- what is next --------------------------------------------------------------------------------------------------
 
-    async def _next(self) -> tuple[PartReader, Found] | None:
+    async def _next(self) -> tuple[PartReader, SourceRead] | None:
         """The reader whose message was stored first, and what it has; what is no message comes at once."""
-        first: tuple[PartReader, Found] | None = None
+        first: tuple[PartReader, SourceRead] | None = None
         first_ms = 0
         for reader in self._readers.values():
             found = await reader.head()
@@ -143,28 +143,28 @@ class Lane:
             self._handed[number] = up_to
             self._receipt.hand_on(number, max(up_to, self._maybe_sent[number]))
 
-    async def _parcel(self) -> Parcel | None:
-        parcel = Parcel(self._queue)
+    async def _batch(self) -> SendBatch | None:
+        batch = SendBatch(self._queue)
         while True:
             ready, self._held = self._held, None
             if ready is None:
-                ready = await self._ready(alone=not parcel.messages)
+                ready = await self._ready(alone=not batch.messages)
             if ready is None:
-                return parcel if parcel.messages else None
-            if not parcel.takes(ready) or len(parcel.messages) >= self._patience.messages_at_once:
+                return batch if batch.messages else None
+            if not batch.takes(ready) or len(batch.messages) >= self._control.messages_at_once:
                 self._held = ready
-                return parcel
-            parcel.add(ready)
+                return batch
+            batch.add(ready)
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
-    async def _deliver(self, parcel: Parcel) -> None:
-        began_s, attempt = self._patience.now_s, 0
-        messages = parcel.messages
+    async def _deliver(self, batch: SendBatch) -> None:
+        began_s, attempt = self._control.now_s, 0
+        messages = batch.messages
         while messages:
             try:
-                raw = _parcel_of(messages, self._queue).raw()
-                result = await self._patience.answered(self._sender.send_raw(raw, self._queue, timeout_ms=SEND_TIMEOUT_MS))
+                raw = _batch_of(messages, self._queue).raw()
+                result = await self._control.answered(self._sender.send_raw(raw, self._queue, timeout_ms=SEND_TIMEOUT_MS))
             except CopyStoppedError:
                 self._note_maybe_sent(messages)
                 raise
@@ -175,7 +175,7 @@ class Lane:
                 may_be_there = may_be_stored(error)
                 if may_be_there:
                     self._note_maybe_sent(messages)
-                await self._patience.wait_out(self._what, error, attempt, began_s)
+                await self._control.wait_out(self._what, error, attempt, began_s)
                 attempt += 1
                 if may_be_there:
                     messages = self._without_arrived(messages, await self._look())
@@ -184,7 +184,7 @@ class Lane:
                 self._note_sent(messages, result.queue_offset)
                 self._check_held(before, result.queue_offset)
                 break
-        self._patience.is_over(self._what)
+        self._control.is_over(self._what)
 
     def _note_maybe_sent(self, messages: Sequence[Ready]) -> None:
         for ready in messages:
@@ -194,7 +194,7 @@ class Lane:
         """A broker that never takes a batch may take its messages; one that it does not take alone is left out."""
         if len(messages) > 1:
             for ready in messages:
-                await self._deliver(_parcel_of([ready], self._queue))
+                await self._deliver(_batch_of([ready], self._queue))
             return
         self._receipt.left_out(messages[0].number, messages[0].item.queue_offset, error.message)
 
@@ -210,8 +210,8 @@ class Lane:
             f"the target lost messages that it had acknowledged: queue {queue.queue_id} of {queue.topic} on "
             f"{queue.broker_name} ended at {end:,} and goes on at {at:,}. Begin a new copy"
         )
-        self._patience.stop(text, for_good=True)
-        self._patience.check()
+        self._control.stop(text, for_good=True)
+        self._control.check()
 
     def _note_sent(self, messages: Sequence[Ready], at: int) -> None:
         def run_of(place: int) -> tuple[int, int, bool]:
@@ -253,7 +253,7 @@ class Lane:
     async def _look(self) -> deque[tuple[int, ReplayItem]]:
         """What the target queue holds behind the last message that is known to be there."""
         queue = self._queue
-        return await self._patience.through(f"looking at queue {queue.queue_id} of {queue.topic}", self._looked)
+        return await self._control.through(f"looking at queue {queue.queue_id} of {queue.topic}", self._looked)
 
     async def _looked(self) -> deque[tuple[int, ReplayItem]]:
         queue, found = self._queue, deque[tuple[int, ReplayItem]]()
@@ -275,11 +275,11 @@ class Lane:
         return found
 
 
-def _outgoing(place: Found) -> Outgoing | Skipped | None:
+def _outgoing(place: SourceRead) -> Outgoing | Skipped | None:
     if place.item is not None:
-        return carried(place.item)
+        return copied_message(place.item)
     return Skipped(place.reason) if place.reason else None
 
 
-def _parcel_of(messages: Sequence[Ready], queue: MessageQueue) -> Parcel:
-    return Parcel(queue, list(messages))
+def _batch_of(messages: Sequence[Ready], queue: MessageQueue) -> SendBatch:
+    return SendBatch(queue, list(messages))

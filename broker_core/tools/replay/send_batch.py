@@ -11,8 +11,8 @@ from broker_core.protocol.message.batch import FRAME_BYTES, BatchMember, encode_
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.rewrite import Outgoing
 
-PARCEL_MESSAGES_MAX = 64
-PARCEL_BYTES_MAX = 128 * 1024
+BATCH_MESSAGES_MAX = 64
+BATCH_BYTES_MAX = 128 * 1024
 
 
 class Ready(NamedTuple):
@@ -37,7 +37,7 @@ class Ready(NamedTuple):
 
 
 @dataclass(slots=True)
-class Parcel:
+class SendBatch:
     """One request: a message, or a batch of messages that were born in the same millisecond."""
 
     queue: MessageQueue
@@ -49,7 +49,7 @@ class Parcel:
         if not self.messages:
             return True
         first, message = self.messages[0].message, ready.message
-        fits = len(self.messages) < PARCEL_MESSAGES_MAX and self.bytes + ready.bytes <= PARCEL_BYTES_MAX
+        fits = len(self.messages) < BATCH_MESSAGES_MAX and self.bytes + ready.bytes <= BATCH_BYTES_MAX
         alike = first.born_timestamp_ms == message.born_timestamp_ms
         return fits and alike and first.can_be_batched and message.can_be_batched
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.tools.copying.carried import carried, is_copy_of, target_topic, what_becomes
+from broker_core.tools.copying.copied_message import copied_message, is_copy_of, target_topic, what_becomes
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.rewrite import Skipped
 
@@ -47,19 +47,19 @@ def test_each_kind_of_topic_is_spoken_of():
 
 def test_delays_that_are_over_and_what_brokers_set_are_left_out():
     stored = {"DELAY": "3", "REAL_TOPIC": "orders", "TRAN_MSG": "true", "PGROUP": "p", "CLUSTER": "c", "TIMER_DELIVER_MS": "9"}
-    sent = carried(replace(ITEM, sys_flag=0x8 | 0x10, properties={**ITEM.properties, **stored}))
+    sent = copied_message(replace(ITEM, sys_flag=0x8 | 0x10, properties={**ITEM.properties, **stored}))
     assert (sent.properties, sent.sys_flag) == (ITEM.properties, 0)
     assert (sent.topic, sent.queue_id, sent.born_timestamp_ms, sent.flag, sent.body) == ("orders", 1, 1_000, 7, b"body")
-    compressed = carried(replace(ITEM, sys_flag=0x1 | 0x300 | 0x20))
+    compressed = copied_message(replace(ITEM, sys_flag=0x1 | 0x300 | 0x20))
     assert compressed.sys_flag == 0x301
 
 
 def test_properties_that_cannot_be_sent_are_said():
-    assert isinstance(carried(replace(ITEM, properties={"long": "x" * 40_000})), Skipped)
+    assert isinstance(copied_message(replace(ITEM, properties={"long": "x" * 40_000})), Skipped)
 
 
 def test_a_copy_is_known_by_all_that_was_sent_and_may_have_more():
-    sent = carried(ITEM)
+    sent = copied_message(ITEM)
     there = replace(ITEM, queue_offset=99, properties={**ITEM.properties, "UNIQ_KEY": "of the broker", "CLUSTER": "c"})
     assert is_copy_of(there, sent)
     for wrong in ({"body": b"x"}, {"flag": 1}, {"born_timestamp_ms": 1}, {"properties": {"KEYS": "k"}}):

@@ -1,4 +1,4 @@
-"""What of a message is carried over to another cluster, and into which topic. Pure.
+"""What of a message is copied to another cluster, and into which topic. Pure.
 
 Kept: body and its compression, time of birth, flag, tags, keys, all properties of producers. Left out: what brokers set, and
 delays, for a copied message is data that lies in its queue; a broker would act on them once more.
@@ -80,7 +80,7 @@ def what_becomes(topics: Mapping[str, str]) -> Iterator[str]:
     yield "originals go: bodies, keys and properties as they are stored, also what masks hide on screen"
 
 
-def carried(item: ReplayItem) -> Outgoing | Skipped:
+def copied_message(item: ReplayItem) -> Outgoing | Skipped:
     """What is sent for a stored message, or why nothing can be."""
     left_out = _LEFT_OUT_OF_REST if is_reserved(item.topic) else _LEFT_OUT
     properties = {name: value for name, value in item.properties.items() if name not in left_out}

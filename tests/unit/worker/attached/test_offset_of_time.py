@@ -1,0 +1,28 @@
+"""Where a time begins in a queue of a watched cluster, whatever its broker answers."""
+
+import asyncio
+
+import pytest
+
+from broker_core.protocol.codes import RequestCode
+from broker_core.worker.channel.schema import FindOffset, FoundOffset
+from tests.support.attached import asking, attached
+from tests.support.fake_cluster import STORED_MS, FakeBroker, FakeCluster
+
+HELD = 100
+
+
+@pytest.mark.parametrize("answer", [0, 49, 51, 99, 100])
+@pytest.mark.parametrize(("at_ms", "offset"), [(STORED_MS + 50, 50), (0, 0), (STORED_MS + HELD, HELD)])
+def test_the_first_message_at_or_after_a_time_is_found(answer, at_ms, offset):
+    broker = FakeBroker("a", {"orders": 1}, {"orders": HELD})
+    broker.answers[RequestCode.SEARCH_OFFSET_BY_TIMESTAMP] = lambda _, command: command.reply(
+        ext_fields={"offset": str(answer)}
+    )
+
+    async def scenario():
+        async with FakeCluster([broker]) as made, attached(made.name_server) as cluster, asking(cluster) as queries:
+            await cluster.link.find_brokers()
+            return await queries.answer(FindOffset("orders", 0, at_ms))
+
+    assert asyncio.run(scenario()) == FoundOffset(offset)
