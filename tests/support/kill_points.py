@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.message_puts import MessagePuts
 from broker_core.protocol.message.model import MessageToStore
 
 
@@ -59,7 +59,7 @@ def kill_at_call(
 def kill_at_put(topic: str, number: int, *, before: bool) -> None:
     """Kill this process at the put with that number (from 0) to a topic, as stored."""
 
-    def is_to_topic(_store: MessageStore, message: MessageToStore) -> bool:
+    def is_to_topic(_puts: MessagePuts, message: MessageToStore) -> bool:
         return message.topic == topic
 
-    kill_at_call(MessageStore, "put", number, before=before, when=is_to_topic)
+    kill_at_call(MessagePuts, "put", number, before=before, when=is_to_topic)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from broker_core.engine.store.results import PutStatus
 from broker_core.engine.transaction.engine import CheckRequest, Decision, EndRequest, TransactionEngine
 from broker_core.engine.transaction.messages import to_half
-from broker_core.engine.transaction.progress import DurableProgress, Progress
+from broker_core.engine.transaction.progress import DurableProgress, TransactionProgress
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
@@ -70,7 +70,7 @@ class Schedule:
         self.transactions: list[Transaction] = []
         self.under_way: list[End] = []
         self.crashes = 0
-        self.told = Progress(-1, -1)
+        self.told = TransactionProgress(-1, -1)
         self.connected = True
         self.answering = 0.7
         self._start()

@@ -31,7 +31,7 @@ class StoredBatch(NamedTuple):
         return (self.base_sequence + self.messages) & SEQUENCE_MASK
 
 
-class Window:
+class SequenceWindow:
     """What one producer has stored in one queue lately.
 
     Attributes:
@@ -57,7 +57,7 @@ class QueueSequences:
     __slots__ = ("windows",)
 
     def __init__(self) -> None:
-        self.windows: dict[int, Window] = {}
+        self.windows: dict[int, SequenceWindow] = {}
 
     def check(self, identity: Identity, base_sequence: int, messages: int, *, transactional: bool) -> StoredBatch | None:
         """Check a request before it is stored.
@@ -92,7 +92,7 @@ class QueueSequences:
         """Remember a request that was stored."""
         window = self.windows.get(identity.producer_id)
         if window is None or window.epoch != identity.epoch:
-            window = self.windows[identity.producer_id] = Window(identity.epoch)
+            window = self.windows[identity.producer_id] = SequenceWindow(identity.epoch)
         window.batches.append(batch)
         del window.batches[:-BATCHES_REMEMBERED]
 
@@ -107,7 +107,7 @@ class QueueSequences:
         for producer_id in [p for p, window in self.windows.items() if window.stored_ms < before_ms and p not in is_open]:
             del self.windows[producer_id]
 
-    def __iter__(self) -> Iterator[tuple[int, Window]]:
+    def __iter__(self) -> Iterator[tuple[int, SequenceWindow]]:
         return iter(self.windows.items())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgpack
 
-from broker_core.engine.atomic.sequences import QueueSequences, StoredBatch, Window
+from broker_core.engine.atomic.sequences import QueueSequences, SequenceWindow, StoredBatch
 from broker_core.engine.atomic.state import AtomicState
 from broker_core.engine.store.disk import Disk
 from broker_core.errors import CodecError
@@ -66,7 +66,7 @@ def decode_snapshot(data: bytes) -> tuple[AtomicState, int]:
         for topic, queue_id, windows in sequences:
             queue = state.sequences[QueueKey(topic, queue_id)] = QueueSequences()
             for producer_id, epoch, batches in windows:
-                queue.windows[producer_id] = Window(epoch, [StoredBatch(*batch) for batch in batches])
+                queue.windows[producer_id] = SequenceWindow(epoch, [StoredBatch(*batch) for batch in batches])
         for topic, queue_id, spans in aborted:
             state.aborted[QueueKey(topic, queue_id)] = [[int(first), int(last)] for first, last in spans]
     except (ValueError, TypeError, msgpack.UnpackException) as error:

@@ -38,7 +38,7 @@ from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.live_settings import SETTINGS_FILE
 from broker_core.engine.processors.send_processor import header_for_console
-from broker_core.engine.processors.timer_processor import Timers
+from broker_core.engine.processors.timer_processor import TimerMessages
 from broker_core.engine.processors.transaction_service import TransactionService
 from broker_core.engine.processors.written_answers import WrittenAnswers
 from broker_core.engine.schedule.delay_console import DelayConsole
@@ -422,7 +422,7 @@ class EmbeddedBroker:
     @property
     def timers(self) -> TimerConsole | None:
         """The timer messages, to look at and to act on, while they are served."""
-        return next((service.console for service in self._services if isinstance(service, Timers)), None)
+        return next((service.console for service in self._services if isinstance(service, TimerMessages)), None)
 
     @property
     def delays(self) -> DelayConsole | None:

@@ -10,7 +10,7 @@ from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.pop.pop_family import PopService
 from broker_core.engine.processors.slow_consumers import SlowConsumerGuard
-from broker_core.engine.processors.timer_processor import Timers
+from broker_core.engine.processors.timer_processor import TimerMessages
 from broker_core.engine.processors.transaction_service import TransactionService
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timers import LoopTimers
@@ -41,7 +41,7 @@ def broker_services(
         SlowConsumerGuard(state),
         FilterFile(dispatcher.filters, files),
         _delays(state, dispatcher, files, journal),
-        Timers(state, dispatcher, files, journal=journal),
+        TimerMessages(state, dispatcher, files, journal=journal),
         TransactionService(state, dispatcher, journal, durable),
         PopService(state, dispatcher.pop, files, offsets_file=OFFSETS_FILE),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from broker_core.engine.processors.group_processor import GroupProcessor
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.stats_windows import Window
+from broker_core.engine.tables.stats_windows import StatsWindow
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
@@ -141,5 +141,5 @@ def _filter_text(group: str | None, topic: str, *, online: bool) -> str | None:
     return "null" if online else f"{group}@{topic} is not online!"
 
 
-def _window(window: Window) -> dict[str, float]:
+def _window(window: StatsWindow) -> dict[str, float]:
     return {"avgpt": window.average, "sum": window.sum, "tps": window.tps}

@@ -20,7 +20,7 @@ from broker_core.engine.processors.pull_request import (
     PullTerms,
     TermsReader,
 )
-from broker_core.engine.store.results import Arrival, GetResult, GetStatus, Place, Run
+from broker_core.engine.store.results import Arrival, GetResult, GetStatus, LogPlace, RecordRun
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
 from broker_core.engine.tables.peer import FramePeer, Peer
 from broker_core.engine.tables.state import BrokerState
@@ -117,7 +117,7 @@ class PullProcessor:
         peer.send_parts([head, *run.slices], len(head) + run.total_bytes)
         return None
 
-    def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> Run | None:
+    def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> RecordRun | None:
         """Note a pull that passed all checks, and read what it finds in the quick way; None where that is not to be had."""
         self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
         if terms.flags & FLAG_COMMIT_OFFSET:
@@ -151,7 +151,7 @@ class PullProcessor:
         peer.send(self._answer(pull, result, _code(result.status, pull.offset)))
 
     def _read_in_thread(
-        self, read: Callable[[Sequence[Place]], None], places: Sequence[Place], then: Callable[[], object]
+        self, read: Callable[[Sequence[LogPlace]], None], places: Sequence[LogPlace], then: Callable[[], object]
     ) -> None:
         def done(reading: asyncio.Future[None]) -> None:
             self._cold_reads -= 1
@@ -166,7 +166,7 @@ class PullProcessor:
 
     # ---- reading ----
 
-    def _read_run(self, terms: PullTerms, offset: int) -> Run | None:
+    def _read_run(self, terms: PullTerms, offset: int) -> RecordRun | None:
         """What most pulls find that want everything, read in the quick way; None where it is not to be had so."""
         started = perf_counter()
         run = self._store.read_run(terms.topic, terms.queue_id, offset, terms.count_max)

@@ -23,7 +23,7 @@ TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PutDraft:
     """A message on its way to the store, as far as its place depends on it.
 
     Attributes:
@@ -43,7 +43,7 @@ class Draft:
     is_batch: bool = False
 
 
-Rewrite = Callable[[Draft], Draft]
+Rewrite = Callable[[PutDraft], PutDraft]
 
 
 class PutRewrites:
@@ -62,7 +62,7 @@ class PutRewrites:
         self.half: Rewrite = refuse_half
         self.timer: Rewrite = refuse_timer
 
-    def place(self, draft: Draft) -> Draft:
+    def place(self, draft: PutDraft) -> PutDraft:
         """Say where a message from a client is stored; the draft itself when nothing is special about it.
 
         Raises:
@@ -73,7 +73,7 @@ class PutRewrites:
             return self.half(draft)
         return self.schedule(draft)
 
-    def schedule(self, draft: Draft) -> Draft:
+    def schedule(self, draft: PutDraft) -> PutDraft:
         """The same for a message that is no half message: a commit, a retry.
 
         Raises:
@@ -89,7 +89,7 @@ class PutRewrites:
         return draft
 
 
-def is_half(draft: Draft) -> bool:
+def is_half(draft: PutDraft) -> bool:
     """Whether a send is the first phase of a transaction.
 
     A retry with a delay is none: old clients leave the mark in the message (Source: docs/spec/broker.md §2.8 step 8).
@@ -100,7 +100,7 @@ def is_half(draft: Draft) -> bool:
     return marked or bool(draft.sys_flag & TRANSACTION_MASK)
 
 
-def delay_level(draft: Draft) -> int:
+def delay_level(draft: PutDraft) -> int:
     """The DELAY property as a number; 0 without one.
 
     Raises:
@@ -114,7 +114,7 @@ def delay_level(draft: Draft) -> int:
         raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL) from error
 
 
-def rewrite_delayed(draft: Draft, levels: DelayLevels) -> Draft:
+def rewrite_delayed(draft: PutDraft, levels: DelayLevels) -> PutDraft:
     """Send a message to the queue of its delay level; one above the last is the last (Source: docs/spec/broker.md §3.2).
 
     A time of its own beside the level does not count: the level wins (Source: docs/spec/broker.md §3.6).
@@ -125,13 +125,13 @@ def rewrite_delayed(draft: Draft, levels: DelayLevels) -> Draft:
     return to_internal_queue(replace(draft, properties=properties), names.SCHEDULE_TOPIC, level - 1)
 
 
-def to_internal_queue(draft: Draft, topic: str, queue_id: int) -> Draft:
+def to_internal_queue(draft: PutDraft, topic: str, queue_id: int) -> PutDraft:
     """Change the place of a message; its properties remember the one that was asked for."""
     real = {props.REAL_TOPIC: draft.topic, props.REAL_QUEUE_ID: str(draft.queue_id)}
     return replace(draft, topic=topic, queue_id=queue_id, properties=draft.properties | real)
 
 
-def refuse_batch(draft: Draft, name: str) -> None:
+def refuse_batch(draft: PutDraft, name: str) -> None:
     """Refuse a batch that asks for what only single messages can have."""
     if draft.is_batch:
         wrong = f"{name}={draft.properties[name]}" if name in draft.properties else name
@@ -139,13 +139,13 @@ def refuse_batch(draft: Draft, name: str) -> None:
         raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
 
 
-def refuse_half(_draft: Draft) -> Draft:
+def refuse_half(_draft: PutDraft) -> PutDraft:
     """Answer of a broker without a transaction service."""
     remark = "transactional messages are not supported by this version of the broker; send without a transaction"
     raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
 
 
-def refuse_timer(draft: Draft) -> Draft:
+def refuse_timer(draft: PutDraft) -> PutDraft:
     """Answer of a broker without a timer service."""
     timer = next(name for name in TIMER_PROPERTIES if name in draft.properties)
     remark = (

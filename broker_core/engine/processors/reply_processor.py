@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.send_admission import Target
+from broker_core.engine.processors.send_admission import SendTarget
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.tables.peer import Peer
@@ -36,7 +36,7 @@ class _Reply:
     peer: Peer
     command: RemotingCommand
     header: SendHeader
-    target: Target
+    target: SendTarget
     body: bytes
 
 

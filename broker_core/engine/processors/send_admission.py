@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
-from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, Draft, PutRewrites
+from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, PutDraft, PutRewrites
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
@@ -31,7 +31,7 @@ _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python."""
 
 
-class Target(NamedTuple):
+class SendTarget(NamedTuple):
     """Where a message goes after all checks, and with which properties.
 
     Attributes:
@@ -75,7 +75,7 @@ class SendAdmission:
         """Take over changed settings."""
         self._is_writable = bool(config.permission & PERM_WRITE)
 
-    def admit(self, header: SendHeader) -> Target:
+    def admit(self, header: SendHeader) -> SendTarget:
         """Check a send and say where it goes.
 
         Raises:
@@ -100,11 +100,11 @@ class SendAdmission:
         wait = _NO_WAIT not in text
         # Properties without any of these need no look at their names: the message is stored as it is.
         if sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text or "KTX" in text:
-            return self._rewritten(header, Target(name, queue_id, properties, sys_flag, wait, queue_id))
-        return _new_tuple(Target, (name, queue_id, properties, sys_flag, wait, queue_id))
+            return self._rewritten(header, SendTarget(name, queue_id, properties, sys_flag, wait, queue_id))
+        return _new_tuple(SendTarget, (name, queue_id, properties, sys_flag, wait, queue_id))
 
-    def _rewritten(self, header: SendHeader, target: Target) -> Target:
-        draft = Draft(
+    def _rewritten(self, header: SendHeader, target: SendTarget) -> SendTarget:
+        draft = PutDraft(
             topic=target.topic,
             queue_id=target.queue_id,
             properties=props.decode_properties(target.properties),
@@ -120,7 +120,7 @@ class SendAdmission:
         if placed is draft:
             return target
         stored = props.encode_properties(placed.properties)
-        return Target(placed.topic, placed.queue_id, stored, placed.sys_flag, target.wait, target.told_queue_id)
+        return SendTarget(placed.topic, placed.queue_id, stored, placed.sys_flag, target.wait, target.told_queue_id)
 
     def _checked_topic(self, header: SendHeader, topic: TopicConfig | None) -> TopicConfig:
         name = header.topic

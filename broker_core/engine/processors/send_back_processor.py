@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.put_rewrites import Draft, PutRewrites
+from broker_core.engine.processors.put_rewrites import PutDraft, PutRewrites
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.tables.peer import Peer
@@ -105,20 +105,20 @@ class SendBackProcessor:
             raise RequestRefusedError(f"look message by offset failed, {offset}", code=ResponseCode.SYSTEM_ERROR)
         return decode_record(record)
 
-    def _retry(self, request: _SendBack, message: StoredMessage, topic: TopicConfig) -> Draft:
+    def _retry(self, request: _SendBack, message: StoredMessage, topic: TopicConfig) -> PutDraft:
         level = request.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
         properties = _properties(message) | {props.DELAY: str(level)}
         # A topic may have been changed to have no write queues; its first read queue is consumed all the same.
         queue_id = self._choose(max(topic.write_queues, 1))
-        draft = Draft(topic=topic.name, queue_id=queue_id, properties=properties, sys_flag=message.sys_flag)
+        draft = PutDraft(topic=topic.name, queue_id=queue_id, properties=properties, sys_flag=message.sys_flag)
         return self._rewrites.schedule(draft)
 
-    def _dead_letter(self, request: _SendBack, message: StoredMessage) -> Draft:
+    def _dead_letter(self, request: _SendBack, message: StoredMessage) -> PutDraft:
         topic = self._state.topics.ensure(names.DLQ_PREFIX + request.group, queues=1)
-        return Draft(topic=topic.name, queue_id=0, properties=_properties(message), sys_flag=message.sys_flag)
+        return PutDraft(topic=topic.name, queue_id=0, properties=_properties(message), sys_flag=message.sys_flag)
 
     def _store(
-        self, peer: Peer, command: RemotingCommand, draft: Draft, message: StoredMessage, group: str
+        self, peer: Peer, command: RemotingCommand, draft: PutDraft, message: StoredMessage, group: str
     ) -> RemotingCommand | None:
         result = self._state.store.put(_copy(message, draft))
         if result.status is not PutStatus.PUT_OK:
@@ -149,7 +149,7 @@ def _properties(message: StoredMessage) -> dict[str, str]:
     return properties
 
 
-def _copy(message: StoredMessage, draft: Draft) -> MessageToStore:
+def _copy(message: StoredMessage, draft: PutDraft) -> MessageToStore:
     return MessageToStore(
         topic=draft.topic,
         queue_id=draft.queue_id,

@@ -15,7 +15,7 @@ from broker_core.config import BrokerConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.plain.requests import PlainSend
 from broker_core.engine.processors.put_rewrites import PutRewrites
-from broker_core.engine.processors.send_admission import SendAdmission, Target, check_batch, without_property
+from broker_core.engine.processors.send_admission import SendAdmission, SendTarget, check_batch, without_property
 from broker_core.engine.processors.send_flow import Defer, SendFlow
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
 from broker_core.engine.schedule.timer.recall_handle import recall_fields
@@ -179,7 +179,7 @@ class SendProcessor:
     # ---- the put ----
 
     def put(
-        self, header: SendHeader, target: Target, body: bytes | bytearray | memoryview, born_host: HostAddress
+        self, header: SendHeader, target: SendTarget, body: bytes | bytearray | memoryview, born_host: HostAddress
     ) -> PutResult:
         """Put an admitted message, and count it.
 
@@ -201,7 +201,7 @@ class SendProcessor:
         return found
 
     def store(
-        self, header: SendHeader, target: Target, body: bytes | bytearray | memoryview, born_host: HostAddress
+        self, header: SendHeader, target: SendTarget, body: bytes | bytearray | memoryview, born_host: HostAddress
     ) -> PutResult:
         """Put an admitted message.
 
@@ -245,7 +245,7 @@ class SendProcessor:
         why = self._store.write_refusal
         return f"the store failed: {result.status.value}{f', {why}' if why else ''}"
 
-    def _answer_fields(self, result: PutResult, target: Target) -> dict[str, str]:
+    def _answer_fields(self, result: PutResult, target: SendTarget) -> dict[str, str]:
         fields = self.stored_fields(result, target.told_queue_id)
         if target.topic == names.WHEEL_TIMER_TOPIC:
             fields |= recall_fields(target.properties, self._state.config.broker_name)

@@ -11,8 +11,8 @@ from typing import Any
 
 from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.engine.processors.dispatcher import Dispatcher
-from broker_core.engine.processors.put_rewrites import Draft, to_internal_queue
-from broker_core.engine.schedule.timer.accept import Fault, TimerLimits, TimerRefusal, slot_for
+from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
+from broker_core.engine.schedule.timer.accept import TimerFault, TimerLimits, TimerRefusal, slot_for
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.schedule.timer.layout import java_hash
 from broker_core.engine.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
@@ -40,13 +40,13 @@ RECALL_BODY = b"0"
 _BORN_TIMESTAMP = "BORN_TIMESTAMP"
 
 _CODES = {
-    Fault.ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
-    Fault.FLOW_CONTROL: ResponseCode.SYSTEM_ERROR,
-    Fault.NOT_ENABLED: ResponseCode.SYSTEM_ERROR,
+    TimerFault.ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    TimerFault.FLOW_CONTROL: ResponseCode.SYSTEM_ERROR,
+    TimerFault.NOT_ENABLED: ResponseCode.SYSTEM_ERROR,
 }
 
 
-class Timers:
+class TimerMessages:
     """Timer messages of one broker: a service, a rewrite and a request.
 
     Args:
@@ -140,7 +140,7 @@ class Timers:
 
     # ---- sends ----
 
-    def rewrite(self, draft: Draft) -> Draft:
+    def rewrite(self, draft: PutDraft) -> PutDraft:
         """Where a message with a TIMER property is stored.
 
         Raises:
@@ -237,10 +237,10 @@ class Timers:
         }
         if producer_group:
             properties[props.PRODUCER_GROUP] = producer_group
-        placed = self.rewrite(Draft(topic=handle.topic, queue_id=0, properties=properties))
+        placed = self.rewrite(PutDraft(topic=handle.topic, queue_id=0, properties=properties))
         return self.put(placed, RECALL_BODY, born_host, now_ms)
 
-    def put(self, placed: Draft, body: bytes, born_host: HostAddress, born_ms: int) -> PutResult:
+    def put(self, placed: PutDraft, body: bytes, born_host: HostAddress, born_ms: int) -> PutResult:
         """Store a message where a rewrite has placed it."""
         result = self._state.store.put(
             MessageToStore(

@@ -25,7 +25,7 @@ from broker_core.config import BrokerConfig
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.early_ends import EarlyEnds
-from broker_core.engine.processors.put_rewrites import Draft, to_internal_queue
+from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
 from broker_core.engine.processors.transaction_actions import TransactionActions
 from broker_core.engine.store.results import PutResult
 from broker_core.engine.tables.action_journal import ActionJournal
@@ -220,7 +220,7 @@ class TransactionService:
 
     # ---- half messages and real ones ----
 
-    def _place_half(self, draft: Draft) -> Draft:
+    def _place_half(self, draft: PutDraft) -> PutDraft:
         """The half topic for a transactional message (Source: docs/spec/broker.md §2.8 step 8, §4.2)."""
         if self._state.config.reject_transactions:
             remark = f"the broker[{self._state.config.advertised_host}] sending transaction message is forbidden"
@@ -239,7 +239,7 @@ class TransactionService:
         """Store a committed message; one with a delay begins to wait now."""
         if b"DELAY\x01" in message.properties or b"TIMER_DEL" in message.properties:
             properties = props.decode_properties(message.properties)
-            draft = Draft(topic=message.topic, queue_id=message.queue_id, properties=properties, sys_flag=message.sys_flag)
+            draft = PutDraft(topic=message.topic, queue_id=message.queue_id, properties=properties, sys_flag=message.sys_flag)
             placed = self._rewrites.schedule(draft)
             if placed is not draft:
                 message.topic, message.queue_id = placed.topic, placed.queue_id

@@ -19,9 +19,9 @@ from typing import Protocol
 
 from broker_core.engine.schedule.delayed_message import delivered
 from broker_core.engine.schedule.lateness import LatenessHour
-from broker_core.engine.schedule.level_queue import LevelQueue, QueueReader
+from broker_core.engine.schedule.level_queue import LevelQueue, LevelReader
 from broker_core.engine.schedule.overrides import Override, Overrides
-from broker_core.engine.schedule.timers import Alarm, Timers
+from broker_core.engine.schedule.timers import Alarm, CallTimers
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.errors import RecordError
 from broker_core.protocol.message.model import MessageToStore
@@ -41,7 +41,7 @@ _OVERRIDES = 0
 logger = logging.getLogger(__name__)
 
 
-class DeliveryStore(QueueReader, Protocol):
+class DeliveryStore(LevelReader, Protocol):
     """What delivery needs of `broker_core.engine.store.message_store.MessageStore`."""
 
     @property
@@ -74,7 +74,7 @@ class DelayDelivery:
         overrides: Overrides,
         *,
         clock: Callable[[], int],
-        timers: Timers,
+        timers: CallTimers,
         count: Callable[[str, int], None] = lambda _topic, _size: None,
     ) -> None:
         self._store = store

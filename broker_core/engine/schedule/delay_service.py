@@ -21,7 +21,7 @@ from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliverySt
 from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, DelayProgress
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import OVERRIDES_FILE, Override, Overrides
-from broker_core.engine.schedule.timers import Alarm, Timers
+from broker_core.engine.schedule.timers import Alarm, CallTimers
 from broker_core.engine.store.results import Arrival
 from broker_core.errors import StoreError
 from broker_core.protocol.delay_levels import DelayLevels
@@ -93,7 +93,7 @@ class DelayService:
         journal: Journal,
         *,
         clock: Callable[[], int],
-        timers: Timers,
+        timers: CallTimers,
         save_interval_ms: int,
         count: Callable[[str, int], None] = lambda _topic, _size: None,
     ) -> None:

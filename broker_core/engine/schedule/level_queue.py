@@ -25,7 +25,7 @@ CLOCK_TOLERANCE_MS = 1_000
 logger = logging.getLogger(__name__)
 
 
-class QueueReader(Protocol):
+class LevelReader(Protocol):
     """Reading side of `broker_core.engine.store.message_store.MessageStore`."""
 
     def min_offset(self, topic: str, queue_id: int) -> int: ...
@@ -60,7 +60,7 @@ class LevelQueue:
         lateness: Of the last minute.
     """
 
-    def __init__(self, store: QueueReader, level: int, delay_ms: int, offset: int, *, in_table: bool = True) -> None:
+    def __init__(self, store: LevelReader, level: int, delay_ms: int, offset: int, *, in_table: bool = True) -> None:
         self._in_table = in_table
         self._store = store
         self.level = level

@@ -13,7 +13,7 @@ class Alarm(Protocol):
     def cancel(self) -> None: ...
 
 
-class Timers(Protocol):
+class CallTimers(Protocol):
     """Alarms on the thread of the schedule."""
 
     def now_ms(self) -> float:

@@ -48,7 +48,7 @@ class Trigger(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CleanDecision:
     """What a run does. ``regardless_of_age`` says that the disk is so full that files go before their time."""
 
     trigger: Trigger
@@ -96,7 +96,7 @@ def parse_hours(text: str) -> frozenset[int]:
     return frozenset(int(hour) for hour in hours)
 
 
-def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: bool) -> Decision | None:
+def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: bool) -> CleanDecision | None:
     """Whether to delete, and how; None for not now.
 
     Args:
@@ -108,15 +108,15 @@ def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: b
     is_urgent = used_percent > min(clean_forcibly_percent(config), warning_percent(config))
     regardless = is_urgent and config.clean_forcibly
     if manual:
-        return Decision(Trigger.MANUAL, regardless)
+        return CleanDecision(Trigger.MANUAL, regardless)
     if is_urgent or used_percent < 0 or used_percent > max_used_percent(config):
-        return Decision(Trigger.DISK_USE, regardless)
+        return CleanDecision(Trigger.DISK_USE, regardless)
     if local_hour in parse_hours(config.delete_when):
-        return Decision(Trigger.TIME_OF_DAY, regardless_of_age=False)
+        return CleanDecision(Trigger.TIME_OF_DAY, regardless_of_age=False)
     return None
 
 
-def count_to_delete(modified_ms: Sequence[int], decision: Decision, config: StoreConfig, now_ms: int) -> int:
+def count_to_delete(modified_ms: Sequence[int], decision: CleanDecision, config: StoreConfig, now_ms: int) -> int:
     """How many of the oldest commit log files to delete in one run.
 
     Args:
@@ -199,7 +199,7 @@ class Cleaner:
             OSError: A file cannot be looked at.
         """
         every = replace(self._config, delete_batch_files=_FILES_MAX)
-        decision = Decision(Trigger.MANUAL, regardless_of_age=False)
+        decision = CleanDecision(Trigger.MANUAL, regardless_of_age=False)
         return count_to_delete(self._commit_log.modified_ms(), decision, every, self._clock())
 
     def reconfigure(self, config: StoreConfig) -> None:
@@ -215,7 +215,7 @@ class Cleaner:
         with self._run_lock:
             return _deleting("deleted", lambda: self._shorten_queues(self._commit_log.min_offset))
 
-    def _delete(self, count: int, decision: Decision) -> Cleaned:
+    def _delete(self, count: int, decision: CleanDecision) -> Cleaned:
         # Whatever a crash leaves in between, the checkpoint must not speak of less than is gone.
         self._writer.write_checkpoint()
         before = self._commit_log.min_offset

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from broker_core.engine.store.commit_log import CommitLog
-from broker_core.engine.store.results import Place
+from broker_core.engine.store.results import LogPlace
 
 AHEAD_BYTES = 4 * 1024 * 1024
 """Read behind far back records before a consumer that catches up gets there."""
@@ -32,7 +32,7 @@ _GAP_BYTES = 64 * 1024
 _NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
-def joined(places: Iterable[Place], file_bytes: int) -> Iterator[Place]:
+def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
     """The same bytes with neighbours of one file as one, and with what lies between near ones.
 
     Records of one queue mostly lie a few others apart: asking for each by itself took longer than all else of a pull.
@@ -42,14 +42,14 @@ def joined(places: Iterable[Place], file_bytes: int) -> Iterator[Place]:
         is_near = 0 <= end <= offset <= end + _GAP_BYTES and offset // file_bytes == start // file_bytes
         if not is_near:
             if end > start:
-                yield Place(start, end - start)
+                yield LogPlace(start, end - start)
             start = offset
         end = offset + size
     if end > start:
-        yield Place(start, end - start)
+        yield LogPlace(start, end - start)
 
 
-def is_in_memory(log: CommitLog, places: Iterable[Place]) -> bool:
+def is_in_memory(log: CommitLog, places: Iterable[LogPlace]) -> bool:
     """Whether reading these bytes would wait for nothing; bytes that cannot be asked for count so, too.
 
     Ends are looked at, for the system brings bytes to memory in long pieces, in order.
@@ -63,7 +63,7 @@ def is_place_in_memory(log: CommitLog, physical_offset: int) -> bool:
     return _has(log, physical_offset)
 
 
-def is_ahead_in_memory(log: CommitLog, places: Sequence[Place]) -> bool:
+def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
     """Whether there is enough in memory behind the last of these bytes; so, too, where the file ends before."""
     last = places[-1]
     offset = last.physical_offset + last.size + AHEAD_BYTES // 2
@@ -84,7 +84,7 @@ def _has(log: CommitLog, offset: int) -> bool:
         return True  # a file system without such reads, or a file that was deleted meanwhile
 
 
-def bring_to_memory(log: CommitLog, places: Sequence[Place]) -> None:
+def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
     """Read these bytes from the disk. Waits; for a thread that may.
 
     Raises:
@@ -100,7 +100,7 @@ def bring_to_memory(log: CommitLog, places: Sequence[Place]) -> None:
                 position += read
 
 
-def read_ahead(log: CommitLog, places: Sequence[Place]) -> None:
+def read_ahead(log: CommitLog, places: Sequence[LogPlace]) -> None:
     """Have the system bring what lies behind the last of these bytes to memory; may wait a little.
 
     Raises:
@@ -155,7 +155,7 @@ class ResidentPieces:
         if self._ahead_until.get(piece, now) > now:
             return False
         _remember(self._ahead_until, piece, now)
-        return not is_ahead_in_memory(self._log, [Place(end - 1, 1)])
+        return not is_ahead_in_memory(self._log, [LogPlace(end - 1, 1)])
 
     def _look(self, piece: int, start: int) -> bool:
         """Ask for a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""

@@ -45,7 +45,7 @@ def _quote_key(match: re.Match[str]) -> str:
     return f'{match["before"]}"{match["key"]}"'
 
 
-class Entry(Protocol):
+class ConfigEntry(Protocol):
     """What a table of a file consists of. Does not change."""
 
     def to_json(self) -> Mapping[str, Any]: ...
@@ -55,9 +55,9 @@ class EntryTexts:
     """Texts of a table's entries as last written, so that only those which are new have to be made (15 µs each)."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Entry, str]] = {}
+        self._known: dict[str, tuple[ConfigEntry, str]] = {}
 
-    def of(self, entries: Mapping[str, Entry]) -> list[str]:
+    def of(self, entries: Mapping[str, ConfigEntry]) -> list[str]:
         """Texts of entries with their names, in the order of these, as they stand in a file. On one thread at a time."""
         known, self._known = self._known, {}
         for name in sorted(entries):
@@ -76,7 +76,7 @@ class EntryTable:
         texts: Those of this table; one write after the other uses them.
     """
 
-    def __init__(self, entries: Mapping[str, Entry], texts: EntryTexts) -> None:
+    def __init__(self, entries: Mapping[str, ConfigEntry], texts: EntryTexts) -> None:
         self._entries = dict(entries)
         self._texts = texts
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.write_gate import Refusal, WriteGate
+from broker_core.engine.store.write_gate import WriteGate, WriteRefusal
 
 WARNING_PERCENT_LOW, WARNING_PERCENT_HIGH = 35, 90
 """Bounds of ``diskSpaceWarningLevelRatio``; what lies outside is brought in, as RocketMQ does."""
@@ -77,7 +77,7 @@ class DiskUse:
         if percent > limit:
             self._refuse(directory, percent, limit)
             return percent
-        self._gate.withdraw(Refusal.DISK_USE)
+        self._gate.withdraw(WriteRefusal.DISK_USE)
         is_unknown = min(found)[0] == NOT_KNOWN
         return NOT_KNOWN if is_unknown and percent <= max_used_percent(config) else percent
 
@@ -86,9 +86,9 @@ class DiskUse:
             f"the disk of {directory} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio). "
             "Free some room; messages are taken again within seconds"
         )
-        if not self._gate.holds(Refusal.DISK_USE):
+        if not self._gate.holds(WriteRefusal.DISK_USE):
             _log.warning("%s", text)
-        self._gate.refuse(Refusal.DISK_USE, text)
+        self._gate.refuse(WriteRefusal.DISK_USE, text)
 
 
 def _existing(directory: Path) -> Path:

@@ -20,7 +20,7 @@ from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.engine.store.store_parts import StoreParts
-from broker_core.engine.store.write_gate import Refusal
+from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import TopicField, host_flags, topic_field
@@ -161,7 +161,7 @@ class MessagePuts:
         finally:
             lock.release()
         if self._gate.has_reasons:
-            self._gate.withdraw(Refusal.LOG_SPACE)
+            self._gate.withdraw(WriteRefusal.LOG_SPACE)
         if not is_hidden:
             place = (message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size)
             arrival = _new_tuple(Arrival, place)
@@ -206,7 +206,7 @@ class MessagePuts:
             unwritten = queue.extend(units)
             self._dirty.add(queue)
         if self._gate.has_reasons:
-            self._gate.withdraw(Refusal.LOG_SPACE)
+            self._gate.withdraw(WriteRefusal.LOG_SPACE)
         for listener in target.listeners:
             for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), queue_offset):
                 listener(Arrival(message.topic, message.queue_id, number, code, now_ms, offset, size))
@@ -237,7 +237,7 @@ class MessagePuts:
             with self._lock:
                 return self._no_space(error)
         if result.status is PutStatus.PUT_OK and self._gate.has_reasons:
-            self._gate.withdraw(Refusal.LOG_SPACE)
+            self._gate.withdraw(WriteRefusal.LOG_SPACE)
         for arrival in arrivals:
             for listener in self._listeners_of(arrival.topic):
                 listener(arrival)
@@ -263,9 +263,9 @@ class MessagePuts:
             f"the commit log in {self._parts.paths.commit_log} cannot grow: {error.strerror}. Free some room on the disk; "
             "messages are taken again as soon as there is some"
         )
-        if not self._gate.holds(Refusal.LOG_SPACE):
+        if not self._gate.holds(WriteRefusal.LOG_SPACE):
             _log.warning("%s", text)
-        self._gate.refuse(Refusal.LOG_SPACE, text)
+        self._gate.refuse(WriteRefusal.LOG_SPACE, text)
         return _REFUSED
 
     # ---- who is told ---------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from broker_core.engine.store.reading import (
     scan,
     units_to_scan,
 )
-from broker_core.engine.store.results import GetResult, Place, Run
+from broker_core.engine.store.results import GetResult, LogPlace, RecordRun
 from broker_core.engine.store.run_reader import RunReader
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import visible
@@ -122,7 +122,7 @@ class MessageReads:
             )
         return found
 
-    def read_run(self, topic: str, queue_id: int, offset: int, max_count: int) -> Run | None:
+    def read_run(self, topic: str, queue_id: int, offset: int, max_count: int) -> RecordRun | None:
         """The same bytes as `get_messages` without a filter, in the quick way.
 
         None where that cannot be: nothing is there, records are not in memory, damaged or hidden. `get_messages` tells then.
@@ -150,11 +150,11 @@ class MessageReads:
 
     # ---- what lies on the disk only ------------------------------------------------------------------------------------
 
-    def is_in_memory(self, places: Sequence[Place]) -> bool:
+    def is_in_memory(self, places: Sequence[LogPlace]) -> bool:
         """Whether the records at ``places`` (`GetResult.far_back`) can be touched without waiting for the disk."""
         return not places or is_in_memory(self._commit_log, places)
 
-    def bring_to_memory(self, places: Sequence[Place]) -> None:
+    def bring_to_memory(self, places: Sequence[LogPlace]) -> None:
         """Read the records at ``places`` from the disk, so that touching them does not wait; for a thread that may wait.
 
         Raises:
@@ -162,11 +162,11 @@ class MessageReads:
         """
         bring_to_memory(self._commit_log, places)
 
-    def is_ahead_in_memory(self, places: Sequence[Place]) -> bool:
+    def is_ahead_in_memory(self, places: Sequence[LogPlace]) -> bool:
         """Whether what follows the records at ``places`` is in memory already."""
         return is_ahead_in_memory(self._commit_log, places)
 
-    def read_ahead(self, places: Sequence[Place]) -> None:
+    def read_ahead(self, places: Sequence[LogPlace]) -> None:
         """Have what follows the records at ``places`` brought to memory; for a thread that may wait a little.
 
         Raises:

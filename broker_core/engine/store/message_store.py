@@ -43,7 +43,7 @@ from broker_core.engine.store.recovery import Progress, Recovery
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import Visibility
-from broker_core.engine.store.write_gate import Refusal
+from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.protocol.names import LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC
 
@@ -214,11 +214,11 @@ class MessageStore:
             return
         self._is_open = False
         with self._parts.lock:
-            self._parts.gate.refuse(Refusal.CLOSED, f"the store {self._parts.paths.root} is closed")
+            self._parts.gate.refuse(WriteRefusal.CLOSED, f"the store {self._parts.paths.root} is closed")
         self._parts.flush_service.close()
         self._puts.close()
         try:
-            if not self.read_only and not self._parts.gate.holds(Refusal.SYNC_FAILED):
+            if not self.read_only and not self._parts.gate.holds(WriteRefusal.SYNC_FAILED):
                 self._finish()
         except OSError as error:
             raise StoreError(
@@ -232,7 +232,7 @@ class MessageStore:
 
     def _finish(self) -> None:
         self._parts.writer.write_checkpoint()
-        if self._parts.gate.holds(Refusal.QUEUE_SPACE) or self._parts.gate.holds(Refusal.INDEX_SPACE):
+        if self._parts.gate.holds(WriteRefusal.QUEUE_SPACE) or self._parts.gate.holds(WriteRefusal.INDEX_SPACE):
             _log.warning("queues or index are not complete on the disk; the next start completes them from the log")
             return
         self._parts.paths.abort.unlink(missing_ok=True)

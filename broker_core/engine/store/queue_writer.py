@@ -18,7 +18,7 @@ from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.engine.store.index_service import IndexService
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_table import IndexNote, QueueManifest, QueueTable
-from broker_core.engine.store.write_gate import Refusal, WriteGate
+from broker_core.engine.store.write_gate import WriteGate, WriteRefusal
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class QueueWriter:
             OSError: The disk is broken.
         """
         with self.write_lock:
-            self._tolerate_full_disk(Refusal.QUEUE_SPACE, self._write_dirty)
+            self._tolerate_full_disk(WriteRefusal.QUEUE_SPACE, self._write_dirty)
 
     def write_index(self) -> None:
         """Add the keys of new messages to the index.
@@ -81,7 +81,7 @@ class QueueWriter:
         Raises:
             OSError: The disk is broken.
         """
-        self._tolerate_full_disk(Refusal.INDEX_SPACE, self._index.catch_up)
+        self._tolerate_full_disk(WriteRefusal.INDEX_SPACE, self._index.catch_up)
 
     def write_checkpoint(self) -> None:
         """Sync everything, then replace checkpoint and manifest.
@@ -96,16 +96,16 @@ class QueueWriter:
             self._commit_log.flush()
             self.write_index()
             note = self._index.sync()
-            self._tolerate_full_disk(Refusal.QUEUE_SPACE, lambda: self._checkpoint_at(last_store_ms, log_end, note))
+            self._tolerate_full_disk(WriteRefusal.QUEUE_SPACE, lambda: self._checkpoint_at(last_store_ms, log_end, note))
 
-    def _tolerate_full_disk(self, kind: Refusal, work: Callable[[], None]) -> None:
+    def _tolerate_full_disk(self, kind: WriteRefusal, work: Callable[[], None]) -> None:
         try:
             work()
         except OSError as error:
             if not is_no_space(error):
                 raise
             grown = f"consume queues in {self._paths.consume_queue}"
-            if kind is Refusal.INDEX_SPACE:
+            if kind is WriteRefusal.INDEX_SPACE:
                 grown = f"index files in {self._paths.index}"
             text = (
                 f"the {grown} cannot grow: {error.strerror}. Free some room on the disk; "

@@ -15,7 +15,7 @@ from broker_core.engine.store.cold_read import is_place_in_memory
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import is_address
-from broker_core.engine.store.results import GetResult, GetStatus, Place
+from broker_core.engine.store.results import GetResult, GetStatus, LogPlace
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, store_timestamp_ms
 from broker_core.protocol.queue_unit import QueueUnit
 
@@ -126,7 +126,7 @@ def scan(
         return _nothing(GetStatus.OFFSET_FOUND_NULL, queue.next_file_offset(offset), queue)
     empty_status = GetStatus.NO_MATCHED_MESSAGE
     records: list[memoryview] = []
-    far_back: list[Place] = []
+    far_back: list[LogPlace] = []
     total_bytes = consumed = count = last_physical = 0
     skip_until = -1
     find = _Finder(log).find
@@ -156,7 +156,7 @@ def scan(
             continue
         records.append(record)
         if physical < far_back_before:
-            far_back.append(Place(physical, size))
+            far_back.append(LogPlace(physical, size))
         count += 1
         total_bytes += size
         skip_until = -1

@@ -60,7 +60,7 @@ class GetStatus(Enum):
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """Bytes of the log, within one file."""
 
     physical_offset: int
@@ -84,10 +84,10 @@ class GetResult(NamedTuple):
     max_offset: int
     total_bytes: int
     suggest_slave: bool
-    far_back: Sequence[Place] = ()
+    far_back: Sequence[LogPlace] = ()
 
 
-class Run(NamedTuple):
+class RecordRun(NamedTuple):
     """Records of a queue that follow each other, found in the quick way; see `GetResult`.
 
     Attributes:
@@ -102,7 +102,7 @@ class Run(NamedTuple):
     min_offset: int
     max_offset: int
     total_bytes: int
-    read_ahead: Place | None
+    read_ahead: LogPlace | None
 
 
 class Arrival(NamedTuple):

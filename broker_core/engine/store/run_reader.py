@@ -23,7 +23,7 @@ from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.reading import NEAR_BYTES, GetLimits
-from broker_core.engine.store.results import Place, Run
+from broker_core.engine.store.results import LogPlace, RecordRun
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2
 
 UNITS_AHEAD = 408
@@ -95,7 +95,7 @@ class RunReader:
                 self._ahead.popitem(last=False)
         return units
 
-    def read(self, queue: ConsumeQueue, units: _Units, offset: int, limits: GetLimits) -> Run | None:
+    def read(self, queue: ConsumeQueue, units: _Units, offset: int, limits: GetLimits) -> RecordRun | None:
         """The records of units that `units` gave; None where this is not the ordinary case."""
         count_max, bytes_max = limits.in_memory
         first = offset - units.start
@@ -119,7 +119,7 @@ class RunReader:
             if found is None:
                 return None
             slices = found
-        return Run(
+        return RecordRun(
             slices, count, offset + count, queue.min_offset, queue.max_offset, total_bytes, self._to_read_ahead(start, end)
         )
 
@@ -151,9 +151,9 @@ class RunReader:
             return None
         return log.map_at(base)
 
-    def _to_read_ahead(self, start: int, end: int) -> Place | None:
+    def _to_read_ahead(self, start: int, end: int) -> LogPlace | None:
         is_far_back = start < self._log.end - NEAR_BYTES
-        return Place(start, end - start) if is_far_back and self._resident.lacks_ahead(end) else None
+        return LogPlace(start, end - start) if is_far_back and self._resident.lacks_ahead(end) else None
 
 
 class _Heads:

@@ -25,7 +25,7 @@ from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_table import QueueTable
 from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.visibility import Visibility
-from broker_core.engine.store.write_gate import Refusal, WriteGate
+from broker_core.engine.store.write_gate import WriteGate, WriteRefusal
 from broker_core.errors import StoreError, StoreReadOnlyError
 from broker_core.protocol.delay_levels import DelayLevels
 
@@ -59,7 +59,7 @@ class StoreParts:
         self.lock = threading.Lock()
         self.gate = WriteGate()
         if self.read_only:
-            self.gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
+            self.gate.refuse(WriteRefusal.READ_ONLY, f"the store {paths.root} was opened read-only")
         self.delay_levels = DelayLevels(config.message_delay_level)
         places = LogPlaces.of(config, paths.commit_log, self._is_full)
         self._disk_use = DiskUse(disk, self.gate, places.directories, paths.consume_queue)
@@ -118,7 +118,7 @@ class StoreParts:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: It failed now; the store takes no more puts.
         """
-        if self.read_only or self.gate.holds(Refusal.SYNC_FAILED):
+        if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
             raise StoreReadOnlyError(self.write_refusal)
         try:
             self.writer.write_checkpoint()
@@ -139,7 +139,7 @@ class StoreParts:
             "that none is acknowledged and then lost. Check the disk, then start again: everything acknowledged so far is kept"
         )
         with self.lock:
-            self.gate.refuse(Refusal.SYNC_FAILED, text)
+            self.gate.refuse(WriteRefusal.SYNC_FAILED, text)
         _log.error("%s", text)
 
     # ---- cleaning ------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class StoreParts:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: A file could not be deleted, or the store not be flushed.
         """
-        if self.read_only or self.gate.holds(Refusal.SYNC_FAILED):
+        if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
             raise StoreReadOnlyError(self.write_refusal)
         total = Cleaned()
         try:
@@ -169,7 +169,7 @@ class StoreParts:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: A file could not be deleted.
         """
-        if self.read_only or self.gate.holds(Refusal.SYNC_FAILED):
+        if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
             raise StoreReadOnlyError(self.write_refusal)
         return self.cleaner.clean_queues()
 

@@ -6,7 +6,7 @@ import threading
 from enum import IntEnum
 
 
-class Refusal(IntEnum):
+class WriteRefusal(IntEnum):
     """Kinds of reasons, the most lasting first: that one is told."""
 
     READ_ONLY = 0
@@ -24,25 +24,25 @@ class WriteGate:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reasons: dict[Refusal, str] = {}
+        self._reasons: dict[WriteRefusal, str] = {}
         self.is_shut = False
         """Puts are refused without being tried."""
         self.has_reasons = False
         """There is a reason, which may be one that the next put tries to overcome."""
 
-    def refuse(self, kind: Refusal, text: str) -> None:
+    def refuse(self, kind: WriteRefusal, text: str) -> None:
         """Give a reason; it replaces an earlier one of its kind."""
         with self._lock:
             self._reasons = {**self._reasons, kind: text}
             self._judge()
 
-    def withdraw(self, kind: Refusal) -> None:
+    def withdraw(self, kind: WriteRefusal) -> None:
         """A reason holds no more."""
         with self._lock:
             self._reasons = {other: text for other, text in self._reasons.items() if other is not kind}
             self._judge()
 
-    def holds(self, kind: Refusal) -> bool:
+    def holds(self, kind: WriteRefusal) -> bool:
         """Whether there is a reason of this kind."""
         return kind in self._reasons
 
@@ -54,4 +54,4 @@ class WriteGate:
 
     def _judge(self) -> None:
         self.has_reasons = bool(self._reasons)
-        self.is_shut = any(kind is not Refusal.LOG_SPACE for kind in self._reasons)
+        self.is_shut = any(kind is not WriteRefusal.LOG_SPACE for kind in self._reasons)

@@ -39,7 +39,7 @@ BROKER_STATS = frozenset({"BROKER_PUT_NUMS", "BROKER_GET_NUMS"})
 """Statistics of the whole broker, which tools ask for by the cluster's name."""
 
 
-class Window(NamedTuple):
+class StatsWindow(NamedTuple):
     """One window of one item: its sum, per second, and per time (a batch counts once)."""
 
     sum: int = 0
@@ -51,9 +51,9 @@ class Window(NamedTuple):
 class StatsView:
     """The three windows of one item."""
 
-    minute: Window
-    hour: Window
-    day: Window
+    minute: StatsWindow
+    hour: StatsWindow
+    day: StatsWindow
 
 
 class _Samples:
@@ -62,7 +62,7 @@ class _Samples:
         self.span_ms = interval_ms * (kept - 1)
         self.readings: deque[tuple[int, dict[StatsKey, Reading]]] = deque([(now_ms, {})], kept)
 
-    def window(self, key: StatsKey, index: int, current: Reading, now_ms: int) -> Window:
+    def window(self, key: StatsKey, index: int, current: Reading, now_ms: int) -> StatsWindow:
         """What was counted up to now since the oldest reading that is not too old, or the last one before the item came."""
         since_ms, since = self.readings[-1][0], _NOTHING
         for place, (at_ms, readings) in enumerate(reversed(self.readings)):
@@ -75,7 +75,7 @@ class _Samples:
             since = known
         total, times = current[index] - since[index], current[2] - since[2]
         elapsed_ms = max(now_ms - since_ms, _RATE_OVER_MS_MIN)
-        return Window(total, total * 1000 / elapsed_ms, total / times if times else 0.0)
+        return StatsWindow(total, total * 1000 / elapsed_ms, total / times if times else 0.0)
 
 
 class StatsWindows:

@@ -23,7 +23,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.results import Arrival, GetResult, PutResult, PutStatus
-from broker_core.engine.transaction.ledger import Ledger, Outcome
+from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
     HalfMessage,
@@ -131,7 +131,7 @@ class Ended:
     """
 
     half: HalfMessage
-    outcome: Outcome
+    outcome: TransactionOutcome
     at_ms: int
     real_offset: int = -1
     op_offset: int = -1
@@ -194,7 +194,7 @@ class TransactionEngine:
         self._clock = clock
         self._host = host
         self._hooks = hooks or Hooks()
-        self.ledger = Ledger()
+        self.ledger = TransactionLedger()
         self.counters = TransactionCounters()
         self.recent: deque[Ended] = deque(maxlen=RECENT_MAX)
         self._owed: list[int] = []
@@ -217,7 +217,7 @@ class TransactionEngine:
         """
         self._loaded = False
         read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
-        self.ledger = Ledger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
+        self.ledger = TransactionLedger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
         takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
         while left := {topic: self._store.max_offset(topic, TRANSACTION_QUEUE_ID) - offset for topic, offset in read.items()}:
             self.unread = sum(left.values())
@@ -300,12 +300,12 @@ class TransactionEngine:
         if pending is not None:
             return self.decide(pending, request.decision)
         outcome = self.ledger.outcome(found.origin)
-        if outcome is None or outcome in (Outcome.GIVEN_UP, Outcome.EXPIRED):
+        if outcome is None or outcome in (TransactionOutcome.GIVEN_UP, TransactionOutcome.EXPIRED):
             # Nothing says that it was decided, so the producer's word counts: late rather than never.
             return self._decide_late(found, half, request.decision)
         self.counters.repeated += 1
-        asked = Outcome.COMMITTED if request.decision is Decision.COMMIT else Outcome.ROLLED_BACK
-        if outcome in (asked, Outcome.DECIDED):
+        asked = TransactionOutcome.COMMITTED if request.decision is Decision.COMMIT else TransactionOutcome.ROLLED_BACK
+        if outcome in (asked, TransactionOutcome.DECIDED):
             return EndResult(ResponseCode.SUCCESS, f"the transaction is {outcome.value} already")
         logger.warning(
             "transaction %d of group %s is %s; %s comes too late", found.origin, request.group, outcome.value, asked.value
@@ -362,7 +362,7 @@ class TransactionEngine:
             half.real_offset, half.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.half_offset)
         if op_end is not None:
-            self._ended(half, Outcome.COMMITTED)
+            self._ended(half, TransactionOutcome.COMMITTED)
         # Without an op record the real message is there all the same; the next round of checks writes the record.
         return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, half.real_end))
 
@@ -372,7 +372,7 @@ class TransactionEngine:
         op_end = self._op_written(half.half_offset)
         if op_end is None:
             return self._store_refused()
-        self._ended(half, Outcome.ROLLED_BACK)
+        self._ended(half, TransactionOutcome.ROLLED_BACK)
         return EndResult(ResponseCode.SUCCESS, durable_end=op_end)
 
     def _decide_late(self, found: HalfMessage, half: StoredMessage, decision: Decision) -> EndResult:
@@ -383,7 +383,7 @@ class TransactionEngine:
                 return refusal
             found.real_offset, found.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.queue_offset)
-        outcome = Outcome.COMMITTED if decision is Decision.COMMIT else Outcome.ROLLED_BACK
+        outcome = TransactionOutcome.COMMITTED if decision is Decision.COMMIT else TransactionOutcome.ROLLED_BACK
         self.ledger.remember(found.origin, outcome)
         self._note(found, outcome)
         return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, found.real_end))
@@ -512,7 +512,7 @@ class TransactionEngine:
         if record is not None:
             return decode_record(record)
         logger.warning("half message %d of group %s is gone from the log, undecided", half.half_offset, half.group)
-        self._ended(half, Outcome.EXPIRED)
+        self._ended(half, TransactionOutcome.EXPIRED)
         return None
 
     def _give_up(self, half: HalfMessage) -> bool:
@@ -524,7 +524,7 @@ class TransactionEngine:
             return False
         # Were progress held back by an older message, a restart would find this one again and discard it a second time.
         if self._op_written(half.half_offset) is not None:
-            self._ended(half, Outcome.GIVEN_UP)
+            self._ended(half, TransactionOutcome.GIVEN_UP)
         return True
 
     # ---- by hand ----
@@ -547,7 +547,11 @@ class TransactionEngine:
         if message.properties.get(TRANSACTION_PREPARED, "").lower() != "true" or not message.properties.get(PRODUCER_GROUP):
             return EndResult(ResponseCode.SYSTEM_ERROR, f"the message at {physical_offset} is no transactional one")
         pending, outcome = self._known_at(message)
-        if pending is None and outcome in (Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.DECIDED):
+        if pending is None and outcome in (
+            TransactionOutcome.COMMITTED,
+            TransactionOutcome.ROLLED_BACK,
+            TransactionOutcome.DECIDED,
+        ):
             remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
         result = self._store.put(to_copy(message, check_times=0, origin=-1 if pending is None else pending.origin))
@@ -555,7 +559,7 @@ class TransactionEngine:
             return EndResult(ResponseCode.SYSTEM_ERROR, self._store_refused(result).remark)
         return EndResult(ResponseCode.SUCCESS, durable_end=result.physical_offset + result.wrote_bytes)
 
-    def _known_at(self, message: StoredMessage) -> tuple[HalfMessage | None, Outcome | None]:
+    def _known_at(self, message: StoredMessage) -> tuple[HalfMessage | None, TransactionOutcome | None]:
         """What is known of the transaction of a half message; of a discarded message nothing is."""
         if message.topic != HALF_TOPIC:
             return None, None
@@ -564,21 +568,23 @@ class TransactionEngine:
 
     # ---- what is told ----
 
-    def _ended(self, half: HalfMessage, outcome: Outcome) -> None:
+    def _ended(self, half: HalfMessage, outcome: TransactionOutcome) -> None:
         self.ledger.resolve(half, outcome)
         self._note(half, outcome)
 
-    def _note(self, half: HalfMessage, outcome: Outcome) -> None:
-        op_offset = -1 if self.settings.op_batch_interval_ms or outcome is Outcome.EXPIRED else self.ledger.op_end - 1
+    def _note(self, half: HalfMessage, outcome: TransactionOutcome) -> None:
+        op_offset = (
+            -1 if self.settings.op_batch_interval_ms or outcome is TransactionOutcome.EXPIRED else self.ledger.op_end - 1
+        )
         self.recent.append(Ended(half, outcome, self._clock(), half.real_offset, op_offset))
         match outcome:
-            case Outcome.COMMITTED:
+            case TransactionOutcome.COMMITTED:
                 self.counters.committed += 1
-            case Outcome.ROLLED_BACK:
+            case TransactionOutcome.ROLLED_BACK:
                 self.counters.rolled_back += 1
-            case Outcome.GIVEN_UP:
+            case TransactionOutcome.GIVEN_UP:
                 self.counters.given_up += 1
-            case Outcome.EXPIRED:
+            case TransactionOutcome.EXPIRED:
                 self.counters.expired += 1
 
 

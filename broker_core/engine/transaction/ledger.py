@@ -25,7 +25,7 @@ REMEMBERED_MAX = 100_000
 """Decided transactions that are remembered, so that a decision that comes twice is carried out once."""
 
 
-class Outcome(Enum):
+class TransactionOutcome(Enum):
     """How a transaction ended."""
 
     COMMITTED = "committed"
@@ -36,7 +36,7 @@ class Outcome(Enum):
     """An op record says so; which way is not known from it alone."""
 
 
-class Ledger:
+class TransactionLedger:
     """Undecided half messages of one half queue.
 
     Args:
@@ -56,7 +56,7 @@ class Ledger:
         self._loading = True
         self._early: set[int] = set()
         self._ops: deque[tuple[int, int]] = deque()
-        self._outcomes: OrderedDict[int, Outcome] = OrderedDict()
+        self._outcomes: OrderedDict[int, TransactionOutcome] = OrderedDict()
         self._groups: Counter[str] = Counter()
         self._checked = 0
 
@@ -67,7 +67,7 @@ class Ledger:
         self.half_end = max(self.half_end, half.half_offset + 1)
         known = self.find(half.origin)
         if half.half_offset in self._early or half.origin in self._early:
-            self.resolve(known or half, Outcome.DECIDED)
+            self.resolve(known or half, TransactionOutcome.DECIDED)
             return
         if known is not None:
             self._replace(known, half)
@@ -97,7 +97,7 @@ class Ledger:
             last = max(last, offset)
             half = self._live.get(offset)
             if half is not None:
-                self.resolve(half, Outcome.DECIDED)
+                self.resolve(half, TransactionOutcome.DECIDED)
             elif self._loading:
                 self._early.add(offset)
         self._ops.append((op_offset, last))
@@ -109,7 +109,7 @@ class Ledger:
 
     # ---- deciding ----
 
-    def resolve(self, half: HalfMessage, outcome: Outcome) -> None:
+    def resolve(self, half: HalfMessage, outcome: TransactionOutcome) -> None:
         """A half message is decided; of one that an op record has already named this says which way."""
         self.remember(half.origin, outcome)
         if not self.is_undecided(half):
@@ -121,7 +121,7 @@ class Ledger:
         if not self._groups[half.group]:
             del self._groups[half.group]
 
-    def remember(self, origin: int, outcome: Outcome) -> None:
+    def remember(self, origin: int, outcome: TransactionOutcome) -> None:
         """Note how a transaction ended."""
         self._outcomes[origin] = outcome
         if len(self._outcomes) > REMEMBERED_MAX:
@@ -146,7 +146,7 @@ class Ledger:
         """Whether a half message that was undecided still is."""
         return self._live.get(half.half_offset) is half
 
-    def outcome(self, origin: int) -> Outcome | None:
+    def outcome(self, origin: int) -> TransactionOutcome | None:
         """How a transaction ended; None for an undecided one and for one that is not remembered."""
         return self._outcomes.get(origin)
 

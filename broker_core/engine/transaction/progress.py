@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from broker_core.engine.transaction.ledger import Ledger
+from broker_core.engine.transaction.ledger import TransactionLedger
 
 
-class Progress(NamedTuple):
+class TransactionProgress(NamedTuple):
     """First offsets that are still needed."""
 
     half: int
@@ -22,14 +22,14 @@ class DurableProgress:
     """Holds progress back until the log is on disk as far as it was when the progress was made."""
 
     def __init__(self) -> None:
-        self._staged: tuple[Progress, int] | None = None
+        self._staged: tuple[TransactionProgress, int] | None = None
 
-    def stage(self, ledger: Ledger, log_end: int) -> None:
+    def stage(self, ledger: TransactionLedger, log_end: int) -> None:
         """Note the progress of this moment, unless an earlier one is not told yet."""
         if self._staged is None:
-            self._staged = (Progress(ledger.half_progress, ledger.op_progress), log_end)
+            self._staged = (TransactionProgress(ledger.half_progress, ledger.op_progress), log_end)
 
-    def take(self, flushed: int) -> Progress | None:
+    def take(self, flushed: int) -> TransactionProgress | None:
         """The noted progress, once, as soon as the log is on disk that far."""
         if self._staged is None or self._staged[1] > flushed:
             return None

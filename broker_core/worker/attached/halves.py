@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Puller
-from broker_core.engine.transaction.ledger import Ledger, Outcome
+from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
 from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue
@@ -62,7 +62,7 @@ class HalfQueue:
     def __init__(self, link: ClusterLink, broker: str) -> None:
         self._link = link
         self._broker = broker
-        self.ledger: Ledger | None = None
+        self.ledger: TransactionLedger | None = None
         self.heads: dict[int, HalfHead] = {}
         self.unread = 0
         self.op_lag = 0
@@ -83,14 +83,14 @@ class HalfQueue:
     async def _look(self) -> None:
         half_progress, op_progress = await self._progress(HALF_TOPIC), await self._progress(OP_TOPIC)
         if self.ledger is None or half_progress > self.ledger.half_end:
-            self.ledger, self.heads = Ledger(half_start=half_progress, op_start=op_progress), {}
+            self.ledger, self.heads = TransactionLedger(half_start=half_progress, op_start=op_progress), {}
         ledger = self.ledger
         # Halves first: an op that is read names a half that is known, or one that came while the halves were read.
         left = await self._take(HALF_TOPIC, ledger.half_end, lambda record: self._half(ledger, record))
         left += await self._take(OP_TOPIC, max(ledger.op_end, op_progress), lambda record: ledger.op_arrived(*read_op(record)))
         for half in list(ledger):
             if half.half_offset < half_progress:
-                ledger.resolve(half, Outcome.DECIDED)
+                ledger.resolve(half, TransactionOutcome.DECIDED)
         self.unread = left
         self.op_lag = ledger.op_end - ledger.op_progress  # asking for the progress is also what lets go of older op records
         live = {half.half_offset for half in ledger}
@@ -126,7 +126,7 @@ class HalfQueue:
                     "undecided transactions of %s are shown without a record that cannot be read: %s", self._broker, error
                 )
 
-    def _half(self, ledger: Ledger, record: memoryview) -> None:
+    def _half(self, ledger: TransactionLedger, record: memoryview) -> None:
         half: HalfMessage = read_half(record, timeout_ms=_TIMEOUT_MS)
         ledger.half_arrived(half)
         parts = check_record(record, 0, len(record), check_crc=False)

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from broker_core.engine.processors.pop.checkpoint import MESSAGES_MAX, Checkpoint, CheckpointKey
+from broker_core.engine.processors.pop.checkpoint import MESSAGES_MAX, CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.outstanding import Outstanding
@@ -133,7 +133,7 @@ class AckProcessor:
         pop_time_ms = max(self._state.clock(), handle.pop_time_ms + 1)
         while ledger.get(CheckpointKey(*queue, offset, pop_time_ms)) is not None:
             pop_time_ms += 1
-        new = Checkpoint(CheckpointKey(*queue, offset, pop_time_ms), invisible_ms, (offset,), old.revive_queue)
+        new = PopCheckpoint(CheckpointKey(*queue, offset, pop_time_ms), invisible_ms, (offset,), old.revive_queue)
         if not self._outstanding.hand_out(new, replaces=old):
             remark = (
                 f"the new invisible time cannot be stored: {self._state.store.write_refusal or 'too many messages are out'}"

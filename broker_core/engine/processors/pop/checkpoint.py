@@ -45,7 +45,7 @@ class CheckpointKey(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Checkpoint:
+class PopCheckpoint:
     """Messages of one queue that one pop handed out.
 
     Attributes:
@@ -97,7 +97,7 @@ class AckRecord(NamedTuple):
     offsets: tuple[int, ...]
 
 
-def encode_checkpoint(checkpoint: Checkpoint, broker_name: str) -> bytes:
+def encode_checkpoint(checkpoint: PopCheckpoint, broker_name: str) -> bytes:
     """Body of a ``ck`` message."""
     key = checkpoint.key
     bits = checkpoint.acked - (1 << 32) if checkpoint.acked & _SIGN_BIT else checkpoint.acked
@@ -119,7 +119,7 @@ def encode_checkpoint(checkpoint: Checkpoint, broker_name: str) -> bytes:
     )
 
 
-def decode_checkpoint(body: bytes, *, revive_queue: int, log_offset: int) -> Checkpoint:
+def decode_checkpoint(body: bytes, *, revive_queue: int, log_offset: int) -> PopCheckpoint:
     """Read the body of a ``ck`` message.
 
     Raises:
@@ -135,7 +135,7 @@ def decode_checkpoint(body: bytes, *, revive_queue: int, log_offset: int) -> Che
         offsets = tuple(key.start_offset + int(difference) for difference in differences)
     except (TypeError, ValueError) as error:
         raise CodecError(f"the offsets of a checkpoint are no numbers: {str(differences)[:100]}") from error
-    checkpoint = Checkpoint(key, _number(value, "it"), offsets, revive_queue, log_offset=log_offset)
+    checkpoint = PopCheckpoint(key, _number(value, "it"), offsets, revive_queue, log_offset=log_offset)
     checkpoint.acked = _number(value, "bm") & _ALL_BITS & (1 << len(offsets)) - 1
     checkpoint.due_ms = checkpoint.revive_time_ms
     return checkpoint

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from broker_core.engine.processors.pop.checkpoint import Checkpoint, CheckpointKey
+from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import QueueOf
 
 CHECKPOINTS_MAX = 500_000
@@ -39,12 +39,12 @@ class _Finished:
     physical_end: int
 
 
-class Ledger:
+class PopLedger:
     """Live checkpoints by key, by time, and by place in the revive topic."""
 
     def __init__(self, *, checkpoints_max: int = CHECKPOINTS_MAX) -> None:
         self._max = checkpoints_max
-        self._live: dict[CheckpointKey, Checkpoint] = {}
+        self._live: dict[CheckpointKey, PopCheckpoint] = {}
         self._times: list[tuple[int, int, CheckpointKey]] = []
         self._count = 0
         self._in_log: dict[int, OrderedDict[int, None]] = {}
@@ -59,17 +59,17 @@ class Ledger:
     def is_full(self) -> bool:
         return len(self._live) >= self._max
 
-    def get(self, key: CheckpointKey) -> Checkpoint | None:
+    def get(self, key: CheckpointKey) -> PopCheckpoint | None:
         """A checkpoint that is not done with."""
         return self._live.get(key)
 
-    def live(self) -> Iterator[Checkpoint]:
+    def live(self) -> Iterator[PopCheckpoint]:
         """All checkpoints that are not done with."""
         return iter(list(self._live.values()))
 
     # ---- coming and going ----
 
-    def add(self, checkpoint: Checkpoint, now_ms: int) -> bool:
+    def add(self, checkpoint: PopCheckpoint, now_ms: int) -> bool:
         """Take in a new checkpoint, with the acks that came before it; False when it is done with already."""
         early = self._early.pop(checkpoint.key, None)
         for offset in early.offsets if early is not None and now_ms < early.forget_ms else ():
@@ -82,13 +82,13 @@ class Ledger:
             self._in_log.setdefault(checkpoint.revive_queue, OrderedDict())[checkpoint.log_offset] = None
         return True
 
-    def schedule(self, checkpoint: Checkpoint, due_ms: int) -> None:
+    def schedule(self, checkpoint: PopCheckpoint, due_ms: int) -> None:
         """Set when what is not done with comes again."""
         checkpoint.due_ms = due_ms
         self._count += 1
         heapq.heappush(self._times, (due_ms, self._count, checkpoint.key))
 
-    def written(self, checkpoint: Checkpoint, log_offset: int, physical_end: int) -> None:
+    def written(self, checkpoint: PopCheckpoint, log_offset: int, physical_end: int) -> None:
         """Note where in the revive topic a live checkpoint is now; a former place of it no longer counts."""
         if checkpoint.log_offset >= 0:
             self._finished.append(_Finished(checkpoint.revive_queue, checkpoint.log_offset, physical_end))
@@ -96,7 +96,7 @@ class Ledger:
         self._in_log.setdefault(checkpoint.revive_queue, OrderedDict())[log_offset] = None
         self.unsafe(checkpoint, physical_end)
 
-    def finish(self, checkpoint: Checkpoint, physical_end: int) -> None:
+    def finish(self, checkpoint: PopCheckpoint, physical_end: int) -> None:
         """Drop a checkpoint that is done with.
 
         Args:
@@ -113,7 +113,7 @@ class Ledger:
             self._times = [(entry.due_ms, place, entry.key) for place, entry in enumerate(self._live.values())]
             heapq.heapify(self._times)
 
-    def due(self, now_ms: int) -> Checkpoint | None:
+    def due(self, now_ms: int) -> PopCheckpoint | None:
         """A checkpoint whose time is over, the earliest first; it stays live and must be finished or scheduled anew."""
         while self._times and self._times[0][0] <= now_ms:
             due_ms, _, key = heapq.heappop(self._times)
@@ -131,11 +131,11 @@ class Ledger:
 
     # ---- what may be written to the disk ----
 
-    def unsafe(self, checkpoint: Checkpoint, physical_end: int) -> None:
+    def unsafe(self, checkpoint: PopCheckpoint, physical_end: int) -> None:
         """Hold the group's written offset back before this checkpoint until the log is synced up to ``physical_end``."""
         self._unsafe.setdefault(checkpoint.key.queue, {})[checkpoint.key] = physical_end
 
-    def safe(self, checkpoint: Checkpoint) -> None:
+    def safe(self, checkpoint: PopCheckpoint) -> None:
         """Hold nothing back for this checkpoint any more."""
         held = self._unsafe.get(checkpoint.key.queue)
         if held is not None and held.pop(checkpoint.key, None) is not None and not held:
@@ -167,7 +167,7 @@ class Ledger:
         places = self._in_log.get(revive_queue)
         return next(iter(places)) if places else None
 
-    def behind(self, revive_queue: int, log_offset: int, count_max: int) -> list[Checkpoint]:
+    def behind(self, revive_queue: int, log_offset: int, count_max: int) -> list[PopCheckpoint]:
         """Live checkpoints of a revive queue before a place in it. Searches; for the rare case that the front stands still."""
         found = (
             checkpoint

@@ -11,8 +11,8 @@ import heapq
 from collections.abc import Mapping
 from typing import Any
 
-from broker_core.engine.processors.pop.checkpoint import Checkpoint, CheckpointKey
-from broker_core.engine.processors.pop.ledger import Ledger
+from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
+from broker_core.engine.processors.pop.ledger import PopLedger
 from broker_core.engine.processors.pop.revive_log import ACK_WAIT_MS, EARLY_ACK_MS, ReviveLog
 from broker_core.engine.tables.consumer_offsets import SEPARATOR, ConsumerOffsets
 from broker_core.engine.tables.state import BrokerState
@@ -32,12 +32,12 @@ class Outstanding:
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
-        self.ledger = Ledger()
+        self.ledger = PopLedger()
         self.log = ReviveLog(state, self.ledger)
         self._leaving: list[tuple[int, int, CheckpointKey]] = []
         self._count = 0
 
-    def hand_out(self, checkpoint: Checkpoint, *, replaces: Checkpoint | None = None) -> bool:
+    def hand_out(self, checkpoint: PopCheckpoint, *, replaces: PopCheckpoint | None = None) -> bool:
         """Note messages that a consumer gets now; False when that cannot be kept, and they must not be given.
 
         Args:
@@ -58,13 +58,13 @@ class Outstanding:
             return False
         return True
 
-    def _may_buffer(self, checkpoint: Checkpoint) -> bool:
+    def _may_buffer(self, checkpoint: PopCheckpoint) -> bool:
         config = self._state.config
         if not config.pop_buffer_merge or len(self._leaving) >= config.pop_buffer_size_max:
             return False
         return checkpoint.invisible_ms > config.pop_buffer_leave_ms
 
-    def _buffer(self, checkpoint: Checkpoint) -> None:
+    def _buffer(self, checkpoint: PopCheckpoint) -> None:
         config = self._state.config
         leave_ms = min(
             checkpoint.key.pop_time_ms + config.pop_buffer_stay_ms, checkpoint.revive_time_ms - config.pop_buffer_leave_ms
@@ -106,7 +106,7 @@ class Outstanding:
             self._refuse_ack(key)
         self.ledger.ack_early(key, frozenset(offsets), now_ms + EARLY_ACK_MS)
 
-    def settle(self, checkpoint: Checkpoint, offsets: tuple[int, ...]) -> None:
+    def settle(self, checkpoint: PopCheckpoint, offsets: tuple[int, ...]) -> None:
         """Note that messages of a live checkpoint are done with: consumed, or in the queue again as copies.
 
         Raises:
@@ -130,7 +130,7 @@ class Outstanding:
         )
         raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
 
-    def drop(self, checkpoint: Checkpoint) -> None:
+    def drop(self, checkpoint: PopCheckpoint) -> None:
         """Forget a checkpoint whose topic or group is gone."""
         self.ledger.finish(checkpoint, self._state.store.commit_log_max_offset)
 

@@ -20,7 +20,7 @@ from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.peek_processor import PeekProcessor
 from broker_core.engine.processors.pop.pop_processor import PopProcessor
-from broker_core.engine.processors.pop.queue_reader import QueueReader
+from broker_core.engine.processors.pop.queue_reader import PopQueueReader
 from broker_core.engine.processors.pop.reviver import Reviver
 from broker_core.engine.store.results import Arrival
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -73,7 +73,7 @@ class PopFamily:
         self.outstanding = Outstanding(state)
         self.orders = OrderInfo()
         self.modes = RequestModes()
-        reader = QueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
+        reader = PopQueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
         self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)
         self._peeks = PeekProcessor(state, self.processor.queues)
         self._acks = AckProcessor(state, self.outstanding, self.orders, freed=self.processor.freed)

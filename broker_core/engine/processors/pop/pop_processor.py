@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.pop_holds import HeldPop, PopHolds
-from broker_core.engine.processors.pop.queue_reader import PopAnswer, QueueReader, revive_queue_of
+from broker_core.engine.processors.pop.queue_reader import PopAnswer, PopQueueReader, revive_queue_of
 from broker_core.engine.processors.pop.request import (
     ANY_QUEUE,
     PopRequest,
@@ -50,7 +50,7 @@ class PopProcessor:
         self,
         state: BrokerState,
         outstanding: Outstanding,
-        reader: QueueReader,
+        reader: PopQueueReader,
         *,
         chance: Callable[[], float] = random.random,
     ) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from broker_core.engine.processors.message_filter import EVERYTHING
 from broker_core.engine.processors.pop import handle as names
-from broker_core.engine.processors.pop.checkpoint import Checkpoint, CheckpointKey
+from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.order_info import OrderInfo, OrderRecord
 from broker_core.engine.processors.pop.outstanding import Outstanding
@@ -54,7 +54,7 @@ class PopAnswer:
     order_counts: list[str] = field(default_factory=list)
 
 
-class QueueReader:
+class PopQueueReader:
     """Reads queues of a group and notes what it hands out.
 
     Args:
@@ -164,7 +164,7 @@ class QueueReader:
             self._note_order(request, queue, offsets, answer)
         else:
             key = CheckpointKey(queue.topic, queue.group, queue.queue_id, begin, answer.pop_time_ms)
-            if not self._outstanding.hand_out(Checkpoint(key, request.invisible_ms, tuple(offsets), answer.revive_queue)):
+            if not self._outstanding.hand_out(PopCheckpoint(key, request.invisible_ms, tuple(offsets), answer.revive_queue)):
                 answer.rest += max(result.max_offset - begin, 0)
                 return False
             self._commit(queue, result.next_offset)

@@ -17,9 +17,9 @@ from __future__ import annotations
 import logging
 
 from broker_core.engine.processors.pop import checkpoint as codec
-from broker_core.engine.processors.pop.checkpoint import AckRecord, Checkpoint, CheckpointKey
+from broker_core.engine.processors.pop.checkpoint import AckRecord, CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import revive_topic
-from broker_core.engine.processors.pop.ledger import Ledger
+from broker_core.engine.processors.pop.ledger import PopLedger
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError
@@ -50,7 +50,7 @@ _REWRITE_COUNT = 256
 class ReviveLog:
     """Writes checkpoints and acks, and reads them back into the ledger."""
 
-    def __init__(self, state: BrokerState, ledger: Ledger) -> None:
+    def __init__(self, state: BrokerState, ledger: PopLedger) -> None:
         self._state = state
         self._store = state.store
         self._ledger = ledger
@@ -71,7 +71,7 @@ class ReviveLog:
 
     # ---- writing ----
 
-    def write_checkpoint(self, checkpoint: Checkpoint) -> bool:
+    def write_checkpoint(self, checkpoint: PopCheckpoint) -> bool:
         """Write a checkpoint; False when the store takes no message now."""
         body = codec.encode_checkpoint(checkpoint, self._state.config.broker_name)
         unique = codec.checkpoint_unique_key(checkpoint.key, self._state.config.broker_name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from broker_core.engine.processors.pop.checkpoint import Checkpoint
+from broker_core.engine.processors.pop.checkpoint import PopCheckpoint
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.queue_reader import FIRST_POP_TIME
 from broker_core.engine.store.results import PutStatus
@@ -51,7 +51,7 @@ class Reviver:
             revived += self._revive(checkpoint, now_ms)
         return revived
 
-    def _revive(self, checkpoint: Checkpoint, now_ms: int) -> int:
+    def _revive(self, checkpoint: PopCheckpoint, now_ms: int) -> int:
         key = checkpoint.key
         if key.topic not in self._state.topics or self._state.groups.get(key.group) is None:
             self._outstanding.drop(checkpoint)
@@ -80,7 +80,7 @@ class Reviver:
             self._outstanding.ledger.schedule(checkpoint, now_ms + TRY_AGAIN_MS)
         return revived
 
-    def _read(self, checkpoint: Checkpoint, offset: int) -> StoredMessage | None:
+    def _read(self, checkpoint: PopCheckpoint, offset: int) -> StoredMessage | None:
         """The message, None when it is there no more: expired, or its topic was deleted and made anew."""
         key = checkpoint.key
         for record in self._store.get_messages(key.topic, key.queue_id, offset, 1).records:
@@ -89,7 +89,7 @@ class Reviver:
                 return message
         return None
 
-    def _put_again(self, checkpoint: Checkpoint, message: StoredMessage) -> bool:
+    def _put_again(self, checkpoint: PopCheckpoint, message: StoredMessage) -> bool:
         key = checkpoint.key
         group = self._state.groups.get(key.group)
         limit = 0 if group is None else group.retry_times_max

@@ -16,7 +16,7 @@ _TIME_MAX = (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
-class Fault(Enum):
+class TimerFault(Enum):
     """Why a timer message is refused, as the put statuses of 5.x name it."""
 
     NOT_ENABLED = "WHEEL_TIMER_NOT_ENABLE"
@@ -27,7 +27,7 @@ class Fault(Enum):
 class TimerRefusal(NamedTuple):
     """A refusal, with what to tell the client."""
 
-    fault: Fault
+    fault: TimerFault
     text: str
 
 
@@ -70,28 +70,28 @@ def slot_for(
     asked = f"{name}={text[:40]}"
     if not limits.is_enabled:
         remark = f"accurate timer message is not enabled, timerWheelEnable is false ({asked}); send with a delay level"
-        return TimerRefusal(Fault.NOT_ENABLED, remark)
+        return TimerRefusal(TimerFault.NOT_ENABLED, remark)
     due_ms = _due_ms(name, text, now_ms)
     if due_ms is None:
-        return TimerRefusal(Fault.ILLEGAL, f"timer message illegal: {asked} is no whole number of 64 bits")
+        return TimerRefusal(TimerFault.ILLEGAL, f"timer message illegal: {asked} is no whole number of 64 bits")
     if due_ms <= now_ms:
         if DELETE_KEY not in properties:
             return None
         remark = f"timer message illegal: {asked} has passed, the message it is to cancel was delivered or is not known"
-        return TimerRefusal(Fault.ILLEGAL, remark)
+        return TimerRefusal(TimerFault.ILLEGAL, remark)
     if due_ms - now_ms > limits.delay_max_ms:
         remark = (
             f"timer message illegal, the delay time should not be bigger than the max delay {limits.delay_max_ms}ms "
             f"(timerMaxDelaySec); {asked} is {due_ms - now_ms}ms ahead"
         )
-        return TimerRefusal(Fault.ILLEGAL, remark)
+        return TimerRefusal(TimerFault.ILLEGAL, remark)
     length = sum(len(key.encode()) + len(value.encode()) + 2 for key, value in properties.items())
     if length + _RESERVED_BYTES > PROPERTIES_BYTES_MAX:
         remark = (
             f"timer message illegal: its properties have {length} bytes, {PROPERTIES_BYTES_MAX - _RESERVED_BYTES} are allowed, "
             "because the broker adds its own"
         )
-        return TimerRefusal(Fault.ILLEGAL, remark)
+        return TimerRefusal(TimerFault.ILLEGAL, remark)
     out_ms = (due_ms - 1) // limits.precision_ms * limits.precision_ms
     waiting, limit = congestion(out_ms), limits.congest_messages
     if _is_congested(waiting, limit, choose):
@@ -99,7 +99,7 @@ def slot_for(
             f"timer message is under flow control, max num limit is {2 * limit} or the current value is greater than {limit} "
             f"and less than {2 * limit}, trigger random flow control ({waiting} messages are due at that time)"
         )
-        return TimerRefusal(Fault.FLOW_CONTROL, remark)
+        return TimerRefusal(TimerFault.FLOW_CONTROL, remark)
     return out_ms
 
 

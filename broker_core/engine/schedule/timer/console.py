@@ -16,7 +16,7 @@ import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.timer.far_ahead import DAY_MS
-from broker_core.engine.schedule.timer.layout import Unit, java_hash
+from broker_core.engine.schedule.timer.layout import TimerUnit, java_hash
 from broker_core.engine.schedule.timer.messages import (
     ASKING,
     DELETE_KEY,
@@ -74,7 +74,7 @@ class PendingTimer(NamedTuple):
     """A pending timer: where it is, and where its message is."""
 
     place: Place
-    unit: Unit
+    unit: TimerUnit
     is_cancelled: bool
 
 
@@ -267,7 +267,7 @@ class TimerConsole:
                 keys.add(key)
         return keys
 
-    def _is_cancelled(self, unit: Unit, keys: set[bytes]) -> bool:
+    def _is_cancelled(self, unit: TimerUnit, keys: set[bytes]) -> bool:
         if not keys:
             return False
         record = self._source.record(unit.physical_offset, unit.record_bytes)
@@ -334,7 +334,7 @@ class TimerConsole:
         self._store(self._cancel(properties, now_ms))
         return True
 
-    def _unit(self, place: Place) -> Unit | None:
+    def _unit(self, place: Place) -> TimerUnit | None:
         """The unit at a place, if it still waits there."""
         slot = self._work.store.wheel.slot(place.slot_ms)
         if slot is None or not slot.first <= place.position <= slot.last:

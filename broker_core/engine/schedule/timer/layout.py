@@ -73,7 +73,7 @@ class Slot(NamedTuple):
     messages: int
 
 
-class Unit(NamedTuple):
+class TimerUnit(NamedTuple):
     """One unit of the timer log, without the fields that are always the same."""
 
     previous: int
@@ -112,9 +112,9 @@ class Unit(NamedTuple):
         )  # fmt: skip
 
 
-def unpack_unit(data: bytes | bytearray | memoryview, position: int = 0) -> Unit:
+def unpack_unit(data: bytes | bytearray | memoryview, position: int = 0) -> TimerUnit:
     """The unit at a position of a buffer, unchecked."""
-    return Unit._make(UNIT.unpack_from(data, position)[1:8])
+    return TimerUnit._make(UNIT.unpack_from(data, position)[1:8])
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from broker_core.engine.schedule.timer.layout import (
     SLOTS_TTL,
     WHEEL_BYTES,
     TimerCheckpoint,
-    Unit,
+    TimerUnit,
     decode_checkpoint,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
@@ -176,7 +176,7 @@ def read_found_precision(paths: TimerPaths, settings: TimerSettings, disk: Disk)
     return found_precision(paths, log)
 
 
-def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, Unit | None]:
+def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, TimerUnit | None]:
     """The waiting units, and the last unit of all."""
     parts: list[_Waiting] = []
     last_position = NO_POSITION
@@ -202,7 +202,7 @@ def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, U
     return waiting, log.unit(last_position) if last_position != NO_POSITION else None
 
 
-def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: WheelSource, last: Unit | None) -> int:
+def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: WheelSource, last: TimerUnit | None) -> int:
     """Queue offset of the first message that the log does not have."""
     behind_last = 0
     if last is not None:
@@ -276,7 +276,7 @@ def _written_anew(log: TimerLog, waiting: _Waiting, before_ms: Int64s, low_ms: i
         )
     ):  # fmt: skip
         at_ms = slot_ms if slot_ms - write_ms > _DELAY_MAX_MS else min(write_ms, slot_ms)
-        unit = Unit(last_of.get(slot_ms, NO_POSITION), magic, at_ms, slot_ms - at_ms, physical, size, topic)
+        unit = TimerUnit(last_of.get(slot_ms, NO_POSITION), magic, at_ms, slot_ms - at_ms, physical, size, topic)
         positions[row] = last_of[slot_ms] = log.append(unit)
         if log.unwritten_bytes > _WRITE_BYTES:
             _write(log)

@@ -20,7 +20,7 @@ from broker_core.engine.schedule.timer.layout import (
     NO_POSITION,
     UNIT,
     UNIT_TYPE,
-    Unit,
+    TimerUnit,
     unpack_unit,
 )
 from broker_core.engine.store.disk import Disk
@@ -41,7 +41,7 @@ class PendingBytes(NamedTuple):
     data: bytes
 
 
-class UnitRun(NamedTuple):
+class TimerUnitRun(NamedTuple):
     """Consecutive units of one file.
 
     Attributes:
@@ -111,7 +111,7 @@ class TimerLog:
         """Units that fit into the file of the next one, at least one."""
         return (self.file_bytes - self.next_position() % self.file_bytes - FILLER.size) // UNIT.size
 
-    def append(self, unit: Unit) -> int:
+    def append(self, unit: TimerUnit) -> int:
         """Add a unit; returns its position."""
         position = self.next_position()
         self.append_many(unit.pack())
@@ -158,7 +158,7 @@ class TimerLog:
 
     # ---- reading ----
 
-    def unit(self, position: int) -> Unit | None:
+    def unit(self, position: int) -> TimerUnit | None:
         """One unit; None where there is none any more."""
         if not self.start <= position < self.end:
             return None
@@ -190,7 +190,7 @@ class TimerLog:
 
     # ---- opening and cutting ----
 
-    def runs(self) -> Iterator[UnitRun]:
+    def runs(self) -> Iterator[TimerUnitRun]:
         """All units in the files, up to the first thing that is none; sets `start` and `end`."""
         files = offset_files(self._directory)
         self.start = self.end = files[0][1] if files else 0
@@ -203,7 +203,7 @@ class TimerLog:
             count = int(bad.argmax()) if bad.any() else len(found)
             self.end = base + count * UNIT.size
             if count:
-                yield UnitRun(base, found[:count])
+                yield TimerUnitRun(base, found[:count])
             filler = data[count * UNIT.size : count * UNIT.size + FILLER.size]
             if len(filler) < FILLER.size or FILLER.unpack(filler)[2] != BLANK_MAGIC:
                 break
@@ -249,12 +249,12 @@ class TimerLog:
             keep_from = base + self.file_bytes
         return keep_from
 
-    def _last_unit(self, base: int) -> Unit | None:
+    def _last_unit(self, base: int) -> TimerUnit | None:
         inside = (self.file_bytes - FILLER.size) // UNIT.size * UNIT.size - UNIT.size
         return self.unit(base + inside) if inside >= 0 else None
 
 
-def chain(log: TimerLog, last: int) -> Iterator[tuple[int, Unit]]:
+def chain(log: TimerLog, last: int) -> Iterator[tuple[int, TimerUnit]]:
     """Units of a slot with their positions, the newest first."""
     position = last
     while position != NO_POSITION:

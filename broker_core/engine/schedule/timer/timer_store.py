@@ -27,7 +27,7 @@ from broker_core.engine.schedule.timer.layout import (
     UNIT,
     UNIT_TYPE,
     TimerCheckpoint,
-    Unit,
+    TimerUnit,
 )
 from broker_core.engine.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.engine.schedule.timer.wheel import DirtyPages, TimerWheel
@@ -87,7 +87,7 @@ class WheelSource(Protocol):
         """A whole record, None where it is not."""
 
 
-class Places(NamedTuple):
+class TimerPlaces(NamedTuple):
     """Where the wheel keeps messages; one item a message.
 
     Attributes:
@@ -98,9 +98,9 @@ class Places(NamedTuple):
     slot_ms: Int64s
     is_roll: Bools
 
-    def part(self, part: slice) -> Places:
+    def part(self, part: slice) -> TimerPlaces:
         """Some of them."""
-        return Places(self.slot_ms[part], self.is_roll[part])
+        return TimerPlaces(self.slot_ms[part], self.is_roll[part])
 
 
 class Columns(NamedTuple):
@@ -179,7 +179,7 @@ class TimerStore:
         """Start of the slot that holds a time."""
         return time_ms - time_ms % self.precision_ms
 
-    def places(self, slots_ms: Int64s, now_ms: int) -> Places:
+    def places(self, slots_ms: Int64s, now_ms: int) -> TimerPlaces:
         """Where messages go; those that are due already into their slots too, as far as the wheel reaches back.
 
         Source: docs/spec/store.md §14.1 (roll).
@@ -192,9 +192,9 @@ class TimerStore:
             is_last = beyond < self._roll_slots // 3 * self.precision_ms
             step = np.where(is_last, self._roll_slots // 2 * self.precision_ms, window)
             slots_ms = np.where(is_roll, write_ms + step, slots_ms)
-        return Places(np.maximum(slots_ms, write_ms - low), is_roll)
+        return TimerPlaces(np.maximum(slots_ms, write_ms - low), is_roll)
 
-    def room_for(self, places: Places) -> int:
+    def room_for(self, places: TimerPlaces) -> int:
         """How many of the messages can be added now, from the first on.
 
         A slot may not be free of what waits a whole turn longer, and the disk may not keep up.
@@ -204,7 +204,7 @@ class TimerStore:
         taken = self.wheel.are_taken(places.slot_ms)
         return int(taken.argmax()) if taken.any() else len(taken)
 
-    def add(self, places: Places, columns: Columns, now_ms: int) -> None:
+    def add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
         """Put messages into their slots, in their order; `room_for` has said that there is room."""
         done = 0
         while done < len(columns.topic_hash):
@@ -217,7 +217,7 @@ class TimerStore:
         first = int(places.slot_ms.min())
         self._next_ms = first if self._next_ms is None else min(self._next_ms, first)
 
-    def _add(self, places: Places, columns: Columns, now_ms: int) -> None:
+    def _add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
         """The same for messages whose units fit into one file of the log."""
         count = len(columns.topic_hash)
         position = self.log.next_position()
@@ -274,12 +274,12 @@ class TimerStore:
         """The next slot with something in it."""
         return self._next_ms
 
-    def units(self, slot_ms: int) -> Iterator[tuple[int, Unit]]:
+    def units(self, slot_ms: int) -> Iterator[tuple[int, TimerUnit]]:
         """Units of a slot with their positions, the newest first."""
         slot = self.wheel.slot(slot_ms)
         return iter(()) if slot is None else chain(self.log, slot.last)
 
-    def left(self, unit: Unit) -> None:
+    def left(self, unit: TimerUnit) -> None:
         """Take note that a unit of a slot was dealt with."""
         self._count(unit.topic_hash, 1 if unit.is_delete else -1)
 

@@ -20,7 +20,7 @@ import numpy as np
 from broker_core.engine.schedule.lateness import LatenessHour, LatenessWindow
 from broker_core.engine.schedule.timer.far_ahead import FarAhead
 from broker_core.engine.schedule.timer.intake import NOT_A_TIMER, Intake, take
-from broker_core.engine.schedule.timer.layout import Unit
+from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
     NEVER_ENQUEUED,
     cancel_key,
@@ -73,7 +73,7 @@ class _Due:
     """A slot on its way out."""
 
     slot_ms: int
-    units: Iterator[tuple[int, Unit]]
+    units: Iterator[tuple[int, TimerUnit]]
     newest: int
     positions: array[int] = field(default_factory=lambda: array("q"))
     cancel_keys: set[bytes] = field(default_factory=set)
@@ -256,7 +256,7 @@ class TimerWork:
         added = ((position, unit) for position, unit in self.store.units(due.slot_ms) if position > due.newest)
         self._due = _Due(due.slot_ms, added, newest, cancel_keys=due.cancel_keys)
 
-    def _hand_out(self, due: _Due, unit: Unit, now_ms: int) -> bool:
+    def _hand_out(self, due: _Due, unit: TimerUnit, now_ms: int) -> bool:
         """Deal with one unit; returns False when it must be tried again."""
         if unit.is_delete and not unit.is_roll:
             return True
@@ -274,7 +274,7 @@ class TimerWork:
             return True
         return self._deliver(record, unit, now_ms)
 
-    def _roll(self, record: memoryview, unit: Unit, out_ms: int, now_ms: int) -> bool:
+    def _roll(self, record: memoryview, unit: TimerUnit, out_ms: int, now_ms: int) -> bool:
         queue_offset = int.from_bytes(record[20:28])
         slot_ms = self._history.slot_ms(out_ms, queue_offset)
         try:
@@ -287,7 +287,7 @@ class TimerWork:
             return True
         return False
 
-    def _deliver(self, record: memoryview, unit: Unit, now_ms: int) -> bool:
+    def _deliver(self, record: memoryview, unit: TimerUnit, now_ms: int) -> bool:
         try:
             message = delivered(record, enqueue_ms=NEVER_ENQUEUED if unit.was_late else unit.write_ms, now_ms=now_ms)
         except CodecError as error:

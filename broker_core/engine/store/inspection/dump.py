@@ -18,7 +18,7 @@ from broker_core.engine.store.inspection.finding import Finding
 from broker_core.engine.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
 from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
 from broker_core.engine.store.inspection.message_lines import MessageLines
-from broker_core.engine.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReader, QueueReaders, is_blank
+from broker_core.engine.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueFileReader, QueueReaders, is_blank
 from broker_core.engine.store.record_columns import QueueGroup, queue_groups, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.sys_flag import enters_queue
@@ -89,7 +89,7 @@ def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
         reader.close()
 
 
-def _extension(reader: QueueReader, address: int) -> Row:
+def _extension(reader: QueueFileReader, address: int) -> Row:
     """What the queue's extension has at an address; nothing where it has nothing."""
     unit = reader.ext_unit_at(address)
     if unit is None:

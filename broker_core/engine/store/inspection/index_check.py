@@ -43,7 +43,7 @@ ENTRIES_AT_A_TIME = 1_024
 _SECONDS_MAX = (1 << 31) - 1
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """Items of one record: consecutive ones with the same physical offset."""
 
     physical_offset: int
@@ -166,7 +166,7 @@ def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt
 # ---- with the log ------------------------------------------------------------------------------------------------------
 
 
-def entries(files: list[IndexFile], *, first_item: int = 1) -> Iterator[Entry]:
+def entries(files: list[IndexFile], *, first_item: int = 1) -> Iterator[IndexEntry]:
     """Items of all files by record, in order; a record's items may continue in the next file, and are two entries then.
 
     Args:
@@ -177,7 +177,7 @@ def entries(files: list[IndexFile], *, first_item: int = 1) -> Iterator[Entry]:
         if not file.slots:
             continue
         items = items_of(file.data, file.slots)
-        pending: Entry | None = None
+        pending: IndexEntry | None = None
         for start in range(1 if file_number else first_item, file.items, ENTRIES_AT_A_TIME):
             block = items[start : min(start + ENTRIES_AT_A_TIME, file.items)]
             for row, (item_hash, physical, seconds, _) in enumerate(block.tolist()):
@@ -187,7 +187,7 @@ def entries(files: list[IndexFile], *, first_item: int = 1) -> Iterator[Entry]:
                     continue
                 if pending is not None:
                     yield pending
-                pending = Entry(physical, [item_hash], [seconds], start + row, file)
+                pending = IndexEntry(physical, [item_hash], [seconds], start + row, file)
         if pending is not None:
             yield pending
 
@@ -315,7 +315,7 @@ class IndexCheck:
                 yield place
 
 
-def _compare(entry: Entry, hashes: list[int], store_ms: int) -> Iterator[Finding]:
+def _compare(entry: IndexEntry, hashes: list[int], store_ms: int) -> Iterator[Finding]:
     """Items of a record against its keys and its store time."""
     header = entry.file.header
     assert header is not None

@@ -19,7 +19,7 @@ from broker_core.engine.store.inspection.finding import Finding
 from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
 from broker_core.engine.store.inspection.queue_reader import (
     UNITS_AT_A_TIME,
-    QueueReader,
+    QueueFileReader,
     QueueReaders,
     Units,
     is_blank,
@@ -160,7 +160,7 @@ class QueueCheck:
             if excused is notes:
                 yield Finding(*place, text)
 
-    def _check_units(self, key: QueueKey, reader: QueueReader) -> Iterator[Finding]:
+    def _check_units(self, key: QueueKey, reader: QueueFileReader) -> Iterator[Finding]:
         in_log = 0
         ahead: _Gap | None = None
         previous = -1
@@ -186,7 +186,7 @@ class QueueCheck:
         if in_log != self._matched.get(key, 0):
             yield from self._check_one_by_one(key, reader)
 
-    def _check_one_by_one(self, key: QueueKey, reader: QueueReader) -> Iterator[Finding]:
+    def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[Finding]:
         """Find the units without a record; only where the numbers of units and of records differ."""
         for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
             units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
@@ -216,7 +216,7 @@ def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:
     return here in further_queues(parts.head.queue_id, parts.properties)
 
 
-def _check_files(reader: QueueReader) -> Iterator[Finding]:
+def _check_files(reader: QueueFileReader) -> Iterator[Finding]:
     for index, (path, base) in enumerate(reader.files):
         size = path.stat().st_size
         place = reader.place(base // 20)
@@ -227,7 +227,7 @@ def _check_files(reader: QueueReader) -> Iterator[Finding]:
             yield Finding(*place, f"the file before this one ends at {expected:,}: {base - expected:,} bytes are missing")
 
 
-def _holes(reader: QueueReader, start: int, zero: np.typing.NDArray[np.bool_]) -> Iterator[Finding]:
+def _holes(reader: QueueFileReader, start: int, zero: np.typing.NDArray[np.bool_]) -> Iterator[Finding]:
     edges = np.flatnonzero(np.diff(zero.astype(np.int8), prepend=0, append=0))
     for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         yield Finding(
@@ -235,7 +235,7 @@ def _holes(reader: QueueReader, start: int, zero: np.typing.NDArray[np.bool_]) -
         )
 
 
-def _differences(reader: QueueReader, offset: int, found: Units, wanted: Units) -> Iterator[Finding]:
+def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Units) -> Iterator[Finding]:
     """Size and tags code of one unit against the record's; a code in the extension is looked up there."""
     if found["record_bytes"] != wanted["record_bytes"]:
         text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "

@@ -28,7 +28,7 @@ _END_UNITS = 4_096
 _OPEN_FILES_MAX = 64
 
 
-class QueueReader:
+class QueueFileReader:
     """One consume queue.
 
     Args:
@@ -123,12 +123,12 @@ class QueueReaders:
 
     def __init__(self, root: Path) -> None:
         directories = queue_directories(StorePaths(root).consume_queue)
-        self.by_key = {(topic, number): QueueReader(root, topic, number, path) for topic, number, path in directories}
-        self._recent: OrderedDict[tuple[str, int], QueueReader] = OrderedDict()
+        self.by_key = {(topic, number): QueueFileReader(root, topic, number, path) for topic, number, path in directories}
+        self._recent: OrderedDict[tuple[str, int], QueueFileReader] = OrderedDict()
         for reader in self.by_key.values():
             reader.close()
 
-    def get(self, topic: str, queue_id: int) -> QueueReader | None:
+    def get(self, topic: str, queue_id: int) -> QueueFileReader | None:
         """A queue, None where it is not there."""
         found = self.by_key.get((topic, queue_id))
         if found is not None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.engine.processors.put_rewrites import Draft, PutRewrites, to_internal_queue
+from broker_core.engine.processors.put_rewrites import PutDraft, PutRewrites, to_internal_queue
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.delay_levels import DelayLevels
 
@@ -12,7 +12,7 @@ REWRITES = PutRewrites(DelayLevels("1s 5s 1m"))
 
 
 def draft(**properties):
-    return Draft(topic="T", queue_id=2, properties=properties)
+    return PutDraft(topic="T", queue_id=2, properties=properties)
 
 
 def test_a_plain_message_is_stored_as_it_is():

@@ -10,7 +10,7 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
-from broker_core.engine.processors.timer_processor import Timers
+from broker_core.engine.processors.timer_processor import TimerMessages
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -38,7 +38,7 @@ def timer_bench(root, **settings):
         bench = BrokerBench(bench_state(replace(BrokerConfig(store=store_config), **others), store, clock), clock)
         files = ConfigFiles(root / "config")
         journal = ActionJournal(root / "config", clock=clock)
-        bench.timers = Timers(bench.state, bench.dispatcher, files, journal=journal, choose=lambda _below: 0)
+        bench.timers = TimerMessages(bench.state, bench.dispatcher, files, journal=journal, choose=lambda _below: 0)
         yield bench
 
 
@@ -239,7 +239,7 @@ def test_a_running_broker_delivers_by_its_clock_and_again_after_a_restart(tmp_pa
 
 
 def timers_of(broker):
-    return next(service for service in broker._services if isinstance(service, Timers))
+    return next(service for service in broker._services if isinstance(service, TimerMessages))
 
 
 def test_timer_files_that_cannot_be_opened_are_told_to_whoever_sends(tmp_path, caplog):

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.cleanup import Cleaned, Decision, Trigger, count_to_delete, decide, parse_hours
+from broker_core.engine.store.cleanup import CleanDecision, Cleaned, Trigger, count_to_delete, decide, parse_hours
 from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.errors import StoreError, StoreReadOnlyError, UsageError
 from broker_core.protocol.message.record import decode_record
@@ -15,8 +15,8 @@ from tests.support.store_check import log_records
 
 HOUR_MS = 3_600_000
 COUNT = 600
-BY_AGE = Decision(Trigger.TIME_OF_DAY, regardless_of_age=False)
-BY_FORCE = Decision(Trigger.DISK_USE, regardless_of_age=True)
+BY_AGE = CleanDecision(Trigger.TIME_OF_DAY, regardless_of_age=False)
+BY_FORCE = CleanDecision(Trigger.DISK_USE, regardless_of_age=True)
 
 
 # ---- deciding ------------------------------------------------------------------------------------------------------------
@@ -26,14 +26,14 @@ BY_FORCE = Decision(Trigger.DISK_USE, regardless_of_age=True)
     ("hour", "percent", "manual", "expected"),
     [
         (3, 75, False, None),
-        (4, 75, False, Decision(Trigger.TIME_OF_DAY, regardless_of_age=False)),
-        (3, 76, False, Decision(Trigger.DISK_USE, regardless_of_age=False)),
-        (3, 85, False, Decision(Trigger.DISK_USE, regardless_of_age=False)),
-        (4, 86, False, Decision(Trigger.DISK_USE, regardless_of_age=True)),
-        (3, 91, False, Decision(Trigger.DISK_USE, regardless_of_age=True)),
-        (3, -1, False, Decision(Trigger.DISK_USE, regardless_of_age=False)),
-        (3, 10, True, Decision(Trigger.MANUAL, regardless_of_age=False)),
-        (3, 86, True, Decision(Trigger.MANUAL, regardless_of_age=True)),
+        (4, 75, False, CleanDecision(Trigger.TIME_OF_DAY, regardless_of_age=False)),
+        (3, 76, False, CleanDecision(Trigger.DISK_USE, regardless_of_age=False)),
+        (3, 85, False, CleanDecision(Trigger.DISK_USE, regardless_of_age=False)),
+        (4, 86, False, CleanDecision(Trigger.DISK_USE, regardless_of_age=True)),
+        (3, 91, False, CleanDecision(Trigger.DISK_USE, regardless_of_age=True)),
+        (3, -1, False, CleanDecision(Trigger.DISK_USE, regardless_of_age=False)),
+        (3, 10, True, CleanDecision(Trigger.MANUAL, regardless_of_age=False)),
+        (3, 86, True, CleanDecision(Trigger.MANUAL, regardless_of_age=True)),
     ],
 )
 def test_when_and_how_to_delete(hour, percent, manual, expected):
@@ -42,7 +42,9 @@ def test_when_and_how_to_delete(hour, percent, manual, expected):
 
 def test_without_leave_to_delete_by_force_age_still_counts():
     config = StoreConfig(clean_forcibly=False)
-    assert decide(config, local_hour=3, used_percent=99, manual=False) == Decision(Trigger.DISK_USE, regardless_of_age=False)
+    assert decide(config, local_hour=3, used_percent=99, manual=False) == CleanDecision(
+        Trigger.DISK_USE, regardless_of_age=False
+    )
 
 
 @pytest.mark.parametrize(("setting", "percent", "is_due"), [(0, 10, False), (0, 11, True), (60, 60, False), (60, 61, True)])
@@ -54,7 +56,7 @@ def test_the_ratio_above_which_old_files_go_is_at_least_10(setting, percent, is_
 @pytest.mark.parametrize(("setting", "percent", "by_force"), [(0, 30, False), (0, 31, True), (99, 85, False), (99, 86, True)])
 def test_the_ratio_above_which_young_files_go_is_brought_between_30_and_85(setting, percent, by_force):
     config = StoreConfig(disk_max_used_percent=10, disk_clean_forcibly_percent=setting)
-    assert decide(config, local_hour=3, used_percent=percent, manual=False) == Decision(Trigger.DISK_USE, by_force)
+    assert decide(config, local_hour=3, used_percent=percent, manual=False) == CleanDecision(Trigger.DISK_USE, by_force)
 
 
 def test_the_oldest_files_go_up_to_the_first_that_is_young_and_never_the_last():

@@ -7,7 +7,7 @@ import pytest
 
 from broker_core.engine.store import cold_read
 from broker_core.engine.store.cold_read import bring_to_memory, is_in_memory, joined
-from broker_core.engine.store.results import Place
+from broker_core.engine.store.results import LogPlace
 from tests.support.store_bench import message
 
 
@@ -25,20 +25,28 @@ def places_of(store, count=200):
     assert len(records) > 1
     start, places = 0, []
     for record in records:
-        places.append(Place(start, len(record)))
+        places.append(LogPlace(start, len(record)))
         start += len(record)
     return places
 
 
 def test_neighbours_become_one_place():
     assert list(joined([], 1_000_000)) == []
-    places = [Place(5, 10), Place(15, 1), Place(20, 2), Place(70_000, 3), Place(0, 1), Place(999_990, 10), Place(1_000_000, 2)]
+    places = [
+        LogPlace(5, 10),
+        LogPlace(15, 1),
+        LogPlace(20, 2),
+        LogPlace(70_000, 3),
+        LogPlace(0, 1),
+        LogPlace(999_990, 10),
+        LogPlace(1_000_000, 2),
+    ]
     assert list(joined(places, 1_000_000)) == [
-        Place(5, 17),
-        Place(70_000, 3),
-        Place(0, 1),
-        Place(999_990, 10),
-        Place(1_000_000, 2),
+        LogPlace(5, 17),
+        LogPlace(70_000, 3),
+        LogPlace(0, 1),
+        LogPlace(999_990, 10),
+        LogPlace(1_000_000, 2),
     ]
 
 
@@ -109,4 +117,4 @@ def test_a_file_that_was_deleted_counts_as_in_memory_and_cannot_be_read(store):
 
 
 def test_reading_stops_where_the_file_ends(store):
-    bring_to_memory(store._parts.commit_log, [Place(store._parts.commit_log.file_bytes - 10, 50)])
+    bring_to_memory(store._parts.commit_log, [LogPlace(store._parts.commit_log.file_bytes - 10, 50)])

@@ -8,7 +8,7 @@ import pytest
 from broker_core.config import StoreConfig
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.disk_use import NOT_KNOWN, DiskUse, clean_forcibly_percent, max_used_percent, warning_percent
-from broker_core.engine.store.write_gate import Refusal, WriteGate
+from broker_core.engine.store.write_gate import WriteGate, WriteRefusal
 from tests.support.store_bench import message
 
 
@@ -55,7 +55,7 @@ def checked(place, config=None, **used):
 def test_every_disk_of_the_store_counts(place, used, percent, refused):
     found, gate = checked(place, **used)
     assert found == percent
-    assert gate.holds(Refusal.DISK_USE) == refused
+    assert gate.holds(WriteRefusal.DISK_USE) == refused
     assert gate.is_shut == refused
 
 

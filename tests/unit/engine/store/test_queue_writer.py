@@ -13,7 +13,7 @@ from broker_core.engine.store.log_places import LogPlaces
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_table import IndexNote, QueueManifest, QueueTable
 from broker_core.engine.store.queue_writer import QueueWriter
-from broker_core.engine.store.write_gate import Refusal, WriteGate
+from broker_core.engine.store.write_gate import WriteGate, WriteRefusal
 from tests.support.clock import ManualClock
 from tests.support.store_bench import BROKEN, NO_SPACE, FaultyDisk
 
@@ -67,7 +67,7 @@ def test_a_checkpoint_syncs_what_it_vouches_for_and_keeps_the_rest(bench):
 def test_a_full_disk_shuts_the_gate_until_the_next_round_succeeds(bench, work):
     bench.disk.write_error = NO_SPACE
     getattr(bench.writer, work)()
-    assert bench.gate.holds(Refusal.QUEUE_SPACE)
+    assert bench.gate.holds(WriteRefusal.QUEUE_SPACE)
     assert bench.writer.dirty == {bench.queue}
     bench.disk.write_error = 0
     getattr(bench.writer, work)()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.transaction.ledger import Ledger, Outcome
+from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import HalfMessage
 
 
@@ -12,7 +12,7 @@ def half(offset, *, origin=None, group="PG", check_times=0):
 
 
 def loaded(*, halves=(), ops=(), **start):
-    ledger = Ledger(**start)
+    ledger = TransactionLedger(**start)
     for number, offsets in enumerate(ops):
         ledger.op_arrived(number, offsets)
     for item in halves:
@@ -27,13 +27,13 @@ def test_a_copy_takes_the_place_of_its_original():
     ledger.half_arrived(half(2, origin=0, check_times=1))
     assert (known.half_offset, ledger.find(0), ledger.find(2), len(ledger), ledger.checked) == (2, known, None, 2, 1)
     assert (ledger.half_progress, ledger.half_end) == (1, 3)
-    ledger.resolve(ledger.find(1), Outcome.COMMITTED)
+    ledger.resolve(ledger.find(1), TransactionOutcome.COMMITTED)
     assert ledger.half_progress == 2
 
 
 def test_an_op_for_the_copy_decides_the_transaction_also_after_a_restart():
     ledger = loaded(halves=[half(0), half(2, origin=0)], ops=[[2]])
-    assert (len(ledger), ledger.outcome(0), ledger.half_progress) == (0, Outcome.DECIDED, 3)
+    assert (len(ledger), ledger.outcome(0), ledger.half_progress) == (0, TransactionOutcome.DECIDED, 3)
 
 
 def test_an_op_for_the_original_decides_a_postponed_copy():
@@ -46,9 +46,9 @@ def test_a_decision_is_remembered_with_the_way_it_went():
     ledger = loaded(halves=[half(0)])
     item = ledger.find(0)
     ledger.op_arrived(0, [0])
-    assert ledger.outcome(0) is Outcome.DECIDED
-    ledger.resolve(item, Outcome.ROLLED_BACK)
-    assert (ledger.outcome(0), ledger.groups) == (Outcome.ROLLED_BACK, {})
+    assert ledger.outcome(0) is TransactionOutcome.DECIDED
+    ledger.resolve(item, TransactionOutcome.ROLLED_BACK)
+    assert (ledger.outcome(0), ledger.groups) == (TransactionOutcome.ROLLED_BACK, {})
 
 
 def test_a_foreign_op_record_does_not_hold_back_progress():
@@ -59,7 +59,7 @@ def test_a_foreign_op_record_does_not_hold_back_progress():
 def test_counts_by_group_follow():
     ledger = loaded(halves=[half(0, group="A"), half(1, group="B"), half(2, group="A", check_times=3)])
     assert (ledger.groups, ledger.checked) == ({"A": 2, "B": 1}, 1)
-    ledger.resolve(ledger.find(2), Outcome.GIVEN_UP)
+    ledger.resolve(ledger.find(2), TransactionOutcome.GIVEN_UP)
     assert (ledger.groups, ledger.checked) == ({"A": 1, "B": 1}, 0)
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from broker_core.engine.processors.pop.checkpoint import (
     AckRecord,
-    Checkpoint,
     CheckpointKey,
+    PopCheckpoint,
     ack_unique_key,
     checkpoint_unique_key,
     decode_ack,
@@ -48,7 +48,7 @@ def test_unique_keys_are_those_of_5_3_3():
 @given(st.sets(st.integers(0, 500), min_size=1, max_size=32), st.data())
 def test_checkpoints_come_back_with_their_acks(offsets, data):
     ordered = tuple(3 + offset for offset in sorted(offsets))
-    checkpoint = Checkpoint(KEY, 10_000, ordered, 0)
+    checkpoint = PopCheckpoint(KEY, 10_000, ordered, 0)
     done = data.draw(st.sets(st.sampled_from(ordered)))
     for offset in done:
         assert checkpoint.mark(offset)
@@ -66,7 +66,7 @@ def test_a_batch_of_acks_comes_back():
 
 
 def test_an_offset_that_is_none_of_these_is_not_marked():
-    assert not Checkpoint(KEY, 1, (3, 4), 0).mark(9)
+    assert not PopCheckpoint(KEY, 1, (3, 4), 0).mark(9)
 
 
 @pytest.mark.parametrize("field", ["t", "c", "q", "so", "pt", "it", "n", "bm", "d"])
