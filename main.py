@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
-    from broker_core.tools.commands.search import RowMask
-    from broker_core.worker.history import HistoryKeeper
+    from broker_core.tools.commands.search import RowMasking
+    from broker_core.worker.history import HistoryService
     from gui.processes.worker_options import WorkerArguments
 
 DESCRIPTION = """\
@@ -117,7 +117,7 @@ def _worker(arguments: argparse.Namespace) -> int:
     )
 
 
-def _open_mask(rules: Path) -> RowMask:
+def _open_mask(rules: Path) -> RowMasking:
     from monitoring.payload import exported
 
     return exported.RowMask(rules)
@@ -153,7 +153,7 @@ def _saved_connection(name: str) -> bytes:
 
 def _open_history(
     store: Path, started_ms: int, *, cluster: str = "", of_connection: bool = False, mebibytes: int = 0
-) -> HistoryKeeper:
+) -> HistoryService:
     import time
 
     from monitoring.history.keeper import open_history
@@ -176,7 +176,7 @@ def _open_as_guest(
     *,
     cluster: str = "",
     of_connection: bool = False,  # noqa: ARG001  as above
-) -> HistoryKeeper:
+) -> HistoryService:
     import time
 
     from monitoring.history.keeper import open_as_guest

@@ -44,7 +44,7 @@ from broker_core.protocol.admin.offsets import read_consume_stats, read_offset
 from broker_core.protocol.admin.routes import Route, read_route
 from broker_core.protocol.admin.running import (
     ConsumeOutcome,
-    ConsumeResult,
+    DirectConsumeResult,
     ProcessQueueInfo,
     RunningInfo,
     read_consume_result,
@@ -58,7 +58,7 @@ from broker_core.protocol.message.resent import ORIGIN_LINK, first_topic_of_retr
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.tools.replay.folder import replays_folder
-from broker_core.tools.search.expression import Kind as FilterKind
+from broker_core.tools.search.expression import FieldKind as FilterKind
 from broker_core.tools.search.expression import Operator as FilterOperator
 from broker_core.tools.search.fields import KINDS as FILTER_FIELDS
 from broker_core.tools.search.fields import OPERATORS as FILTER_OPERATORS
@@ -97,8 +97,8 @@ __all__ = [
     "CodecError",
     "ConnectionLostError",
     "ConsumeOutcome",
-    "ConsumeResult",
     "CorruptStoreError",
+    "DirectConsumeResult",
     "Failure",
     "FilterError",
     "FilterKind",

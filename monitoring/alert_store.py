@@ -28,7 +28,7 @@ from types import MappingProxyType
 
 from broker_core.api import StoreError, UsageError
 from monitoring.alert_rules import AlertRule, rules_from_json, rules_to_json
-from monitoring.alert_watch import AlertChange, Finding
+from monitoring.alert_watch import AlertChange, AlertFinding
 from monitoring.database_file import open_or_begin_anew
 from monitoring.history.database import transaction
 from monitoring.lack_watch import KeptLack
@@ -159,18 +159,18 @@ class AlertStore:
 
     # ---- what was found ----
 
-    def findings(self) -> dict[str, list[Finding]]:
+    def findings(self) -> dict[str, list[AlertFinding]]:
         """What holds, by rule id."""
-        found: dict[str, list[Finding]] = {}
+        found: dict[str, list[AlertFinding]] = {}
         rows = self._connection.execute("SELECT rule_id, subject, value, since_ms, is_firing, is_told FROM findings")
         for rule_id, subject, value, since_ms, is_firing, is_told in rows:
-            one = Finding(subject, _known(value), since_ms, bool(is_firing), bool(is_told))
+            one = AlertFinding(subject, _known(value), since_ms, bool(is_firing), bool(is_told))
             found.setdefault(rule_id, []).append(one)
         return found
 
     def save(
         self,
-        findings: Mapping[tuple[str, str], Finding | None],
+        findings: Mapping[tuple[str, str], AlertFinding | None],
         changes: Iterable[AlertChange],
         looked_ms: int,
         *,

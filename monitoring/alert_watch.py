@@ -55,7 +55,7 @@ class AlertChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AlertFinding:
     """A subject for which the condition of a rule holds."""
 
     subject: str
@@ -71,7 +71,7 @@ class AlertWatch:
 
     def __init__(self, rules: Iterable[AlertRule] = ()) -> None:
         self._rules: tuple[AlertRule, ...] = tuple(rules)
-        self._holding: dict[str, dict[str, Finding]] = {}
+        self._holding: dict[str, dict[str, AlertFinding]] = {}
         self._readings = AlertReadings()
         self._unknown_ms: dict[tuple[str, str], int] = {}
         """(rule id, subject) of findings whose value is not known → since when."""
@@ -95,7 +95,7 @@ class AlertWatch:
         """Whether something holds that does not fire yet."""
         return any(not one.is_firing for found in self._holding.values() for one in found.values())
 
-    def restore(self, findings: Mapping[str, Iterable[Finding]], looked_ms: int) -> None:
+    def restore(self, findings: Mapping[str, Iterable[AlertFinding]], looked_ms: int) -> None:
         """Go on where another watch of the same rules had come to.
 
         Args:
@@ -143,11 +143,11 @@ class AlertWatch:
         self._looked_ms = state.taken_ms
         return changes
 
-    def finding(self, rule_id: str, subject: str) -> Finding | None:
+    def finding(self, rule_id: str, subject: str) -> AlertFinding | None:
         """What is found of a subject."""
         return self._holding.get(rule_id, {}).get(subject)
 
-    def findings(self, rule_id: str) -> list[Finding]:
+    def findings(self, rule_id: str) -> list[AlertFinding]:
         """Subjects for which the condition of a rule holds, those that fire first, then the longest."""
         found = list(self._holding.get(rule_id, {}).values())
         return sorted(found, key=lambda one: (not one.is_firing, one.since_ms, one.subject))
@@ -178,7 +178,7 @@ class AlertWatch:
             firing = now_ms - since_ms >= rule.for_ms or (known is not None and known.is_firing)
             told = known is not None and known.is_told
             tells = firing and not told and not rule.is_muted(now_ms, subject)
-            holding[subject] = one = Finding(subject, float(values[row]), since_ms, firing, told or tells)
+            holding[subject] = one = AlertFinding(subject, float(values[row]), since_ms, firing, told or tells)
             if tells:
                 changes.append(AlertChange(rule, subject, one.value, True, now_ms))
             if known is None or (known.is_firing, known.is_told, known.since_ms) != (firing, one.is_told, since_ms):
@@ -192,7 +192,7 @@ class AlertWatch:
         self._holding[rule_id] = holding
         return changes
 
-    def _stays(self, rule_id: str, one: Finding, at: Mapping[str, int], values: Floats, now_ms: int) -> bool:
+    def _stays(self, rule_id: str, one: AlertFinding, at: Mapping[str, int], values: Floats, now_ms: int) -> bool:
         """Whether a finding stays although the condition is not seen to hold."""
         key, row = (rule_id, one.subject), at.get(one.subject)
         if row is None:
@@ -210,7 +210,7 @@ class AlertWatch:
 
 
 def state_of(
-    rule: AlertRule, findings: Iterable[Finding], now_ms: int, resolved_ms: int = 0, *, is_judged: bool = True
+    rule: AlertRule, findings: Iterable[AlertFinding], now_ms: int, resolved_ms: int = 0, *, is_judged: bool = True
 ) -> AlertState:
     """Where a rule stands. What is found counts also where not all could be looked at.
 

@@ -16,7 +16,7 @@ from broker_core.api import ORIGIN_LINK, first_topic_of_retry
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import DelayedMessages
 from broker_core.worker.questions.stored_messages import MessageDetail
-from monitoring.letter_notes import Note
+from monitoring.letter_notes import LetterNote
 from monitoring.payload.listed import ListMask, MaskOf
 from monitoring.state import ClusterState
 
@@ -232,7 +232,7 @@ def retry_ladder(attempt_now: int, due_ms: int, delays_ms: Sequence[int], *, ret
 
 
 def proof(
-    note: Note,
+    note: LetterNote,
     letter: DeadLetter,
     letters: Sequence[DeadLetter],
     positions: Mapping[tuple[str, int], int],

@@ -26,7 +26,7 @@ STEADY_SHARE_PER_S = 0.001
 _Z_90 = 1.645
 
 
-class Outlook(Enum):
+class LagOutlook(Enum):
     """What a lag does."""
 
     UNKNOWN = "unknown"
@@ -47,29 +47,29 @@ class Forecast:
     slope_high: float = math.nan
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> LagOutlook:
         """What it does; unknown is also a direction that the band leaves open."""
         if math.isnan(self.lag_messages):
-            return Outlook.UNKNOWN
+            return LagOutlook.UNKNOWN
         if self.lag_messages < 1:
-            return Outlook.CAUGHT_UP
+            return LagOutlook.CAUGHT_UP
         if math.isnan(self.slope):
-            return Outlook.UNKNOWN
+            return LagOutlook.UNKNOWN
         if abs(self.slope) < max(STEADY_MESSAGES_PER_S, self.lag_messages * STEADY_SHARE_PER_S):
-            return Outlook.STEADY
+            return LagOutlook.STEADY
         if self.slope_low < 0 < self.slope_high:
-            return Outlook.UNKNOWN
-        return Outlook.DRAINING if self.slope < 0 else Outlook.GROWING
+            return LagOutlook.UNKNOWN
+        return LagOutlook.DRAINING if self.slope < 0 else LagOutlook.GROWING
 
     @property
     def drained_in_ms(self) -> float:
         """Time until nothing waits, if it goes on like this; NaN when it does not drain."""
-        return self._drained_ms(self.slope) if self.outlook is Outlook.DRAINING else math.nan
+        return self._drained_ms(self.slope) if self.outlook is LagOutlook.DRAINING else math.nan
 
     @property
     def drained_between_ms(self) -> tuple[float, float]:
         """The band of `drained_in_ms`; the later end is infinite when the band reaches a slope that does not drain."""
-        if self.outlook is not Outlook.DRAINING:
+        if self.outlook is not LagOutlook.DRAINING:
             return math.nan, math.nan
         return self._drained_ms(self.slope_low), self._drained_ms(self.slope_high)
 

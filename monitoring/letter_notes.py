@@ -10,7 +10,7 @@ _NUMBER_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class LetterNote:
     """What a person noted on a dead letter, and where it was sent again.
 
     Attributes:
@@ -27,20 +27,20 @@ class Note:
     at_ms: int = -1
 
 
-def notes_from_json(text: str) -> dict[str, Note]:
+def notes_from_json(text: str) -> dict[str, LetterNote]:
     """Notes by offset message id, as earlier windows wrote them into their settings.
 
     Args:
-        text: JSON: offset message id → fields of `Note`. A text of another form holds no notes.
+        text: JSON: offset message id → fields of `LetterNote`. A text of another form holds no notes.
     """
     try:
-        notes = {str(key): Note(**values) for key, values in json.loads(text).items()}
+        notes = {str(key): LetterNote(**values) for key, values in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
     return {key: note for key, note in notes.items() if _is_sound(note)}
 
 
-def _is_sound(note: Note) -> bool:
+def _is_sound(note: LetterNote) -> bool:
     """Whether a database takes the values, because anybody may have edited the settings."""
     texts, numbers = (note.mark, note.text, note.topic), (note.queue_id, note.queue_offset, note.at_ms)
     return all(type(one) is str for one in texts) and all(type(one) is int and abs(one) <= _NUMBER_MAX for one in numbers)

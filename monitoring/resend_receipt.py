@@ -31,7 +31,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class ResendReceipt:
     """What became of dead letters so far.
 
     Attributes:
@@ -61,7 +61,7 @@ def replay_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [rows[number]["offsetMsgId"] for number in sorted(range(len(rows)), key=order_ms.__getitem__)]
 
 
-def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> Receipt:
+def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> ResendReceipt:
     """Read the receipt of one run.
 
     Args:
@@ -89,7 +89,7 @@ def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> Receipt:
     )
     failures = _last_failures([one["status"] for one in results.values()])
     reason = next((str(one["reason"]) for one in reversed(results.values()) if one["status"] != "sent"), "")
-    return Receipt(outcome, tuple(sent.values()), failures, reason)
+    return ResendReceipt(outcome, tuple(sent.values()), failures, reason)
 
 
 def _values(line: str) -> Mapping[str, Any]:

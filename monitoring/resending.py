@@ -23,7 +23,7 @@ _ALWAYS_KEPT = frozenset({
 """Of clients and brokers, so no properties of a user; keys, tag and order key are chosen by themselves."""
 
 
-class Target(Enum):
+class ResendTarget(Enum):
     """Where dead letters are sent."""
 
     GROUP = "group"
@@ -78,14 +78,14 @@ class ResendOrder:
 
     Attributes:
         target: Where to.
-        topic: With `Target.OTHER`, the topic.
+        topic: With `ResendTarget.OTHER`, the topic.
         patch: The change in each body.
         keeps: What is kept beside the body.
         rate: Messages per second at most.
         failures_max: So many failures one after another end it.
     """
 
-    target: Target = Target.GROUP
+    target: ResendTarget = ResendTarget.GROUP
     topic: str = ""
     patch: Patch = Patch()
     keeps: frozenset[Part] = frozenset(Part)

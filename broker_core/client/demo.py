@@ -56,7 +56,7 @@ _PAYMENT_FAST_SHARE = 1.6
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPlan:
+class DemoGroup:
     """One consumer group of the shop."""
 
     name: str
@@ -69,13 +69,13 @@ class GroupPlan:
 
 
 GROUPS: Final = (
-    GroupPlan("order-service", ORDERS, members=2),
-    GroupPlan(_PAYMENT_GROUP, PAYMENTS, members=2, batch_messages=8),
-    GroupPlan(_STOCK_GROUP, INVENTORY, members=2, batch_messages=1, reconsume_times_max=2),
-    GroupPlan("notify-sms", SHIPMENTS, "PAID || SHIPPED"),
-    GroupPlan("points-calc", POINTS),
-    GroupPlan("timeout-cancel", ORDER_TIMEOUT),
-    GroupPlan("ledger", PAY_RESULT),
+    DemoGroup("order-service", ORDERS, members=2),
+    DemoGroup(_PAYMENT_GROUP, PAYMENTS, members=2, batch_messages=8),
+    DemoGroup(_STOCK_GROUP, INVENTORY, members=2, batch_messages=1, reconsume_times_max=2),
+    DemoGroup("notify-sms", SHIPMENTS, "PAID || SHIPPED"),
+    DemoGroup("points-calc", POINTS),
+    DemoGroup("timeout-cancel", ORDER_TIMEOUT),
+    DemoGroup("ledger", PAY_RESULT),
 )
 
 
@@ -214,7 +214,7 @@ class _Demo:
         else:
             self.totals.sent += len(batch)
 
-    def _consumer(self, plan: GroupPlan) -> PushConsumer:
+    def _consumer(self, plan: DemoGroup) -> PushConsumer:
         return PushConsumer(
             self._name_server,
             plan.name,
@@ -226,7 +226,7 @@ class _Demo:
             consume_from=ConsumeFrom.LAST_OFFSET,
         )
 
-    def _listener(self, plan: GroupPlan) -> Listener:
+    def _listener(self, plan: DemoGroup) -> Listener:
         consumed = self.totals.consumed
 
         async def settle(messages: Sequence[ReceivedMessage]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.routes import Route
-from broker_core.protocol.admin.running import ConsumeResult, read_consume_result
+from broker_core.protocol.admin.running import DirectConsumeResult, read_consume_result
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message import properties as names
@@ -78,7 +78,7 @@ class MessageAdmin:
                 found.append(message)
         return sorted(found, key=lambda message: message.store_timestamp_ms)
 
-    async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> ConsumeResult:
+    async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> DirectConsumeResult:
         """Have one member of a group consume one message now."""
         host, _ = parse_offset_message_id(offset_message_id)
         fields = {"consumerGroup": group, "clientId": client_id, "msgId": offset_message_id}

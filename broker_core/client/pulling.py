@@ -56,7 +56,7 @@ class PullResult:
     max_offset: int
 
 
-class Puller:
+class OnePuller:
     """Pulls for one group.
 
     Args:

@@ -80,7 +80,7 @@ class AtomicRefusedError(RemoteError):
         self.refusal = refusal
 
 
-class State(IntEnum):
+class AtomicPhase(IntEnum):
     """Where a transactional id stands; a decision is one record, so there is nothing between open and decided."""
 
     EMPTY = 0
@@ -176,7 +176,7 @@ class Transactional:
     epoch: int
     timeout_ms: int
     update_ms: int
-    state: State = State.EMPTY
+    state: AtomicPhase = AtomicPhase.EMPTY
     previous_id: int = -1
     last_epoch: int = -1
     timed_out: bool = False

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from broker_core.engine.schedule.delay_console import DelayConsole, DelayedPage, LevelFigures, Place
+from broker_core.engine.schedule.delay_console import DelayConsole, DelayedPage, DelayedPlace, LevelFigures
 from broker_core.engine.schedule.lateness import LATE_FROM_MS, LatenessCounts
 from broker_core.errors import BugError, UsageError
 from broker_core.worker.handlers import Run
@@ -91,7 +91,7 @@ async def act_on_delayed(console: DelayConsole, command: ActOnDelayed) -> Delaye
     """
     if len(command.queue_offset) != len(command.physical_offset):
         raise BugError(f"{len(command.queue_offset)} queue offsets came with {len(command.physical_offset)} physical offsets")
-    places = [Place(*both) for both in zip(command.queue_offset, command.physical_offset, strict=True)]
+    places = [DelayedPlace(*both) for both in zip(command.queue_offset, command.physical_offset, strict=True)]
     match command.action:
         case "deliver":
             acted = await console.deliver_now(command.level, places)

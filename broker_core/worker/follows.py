@@ -33,7 +33,7 @@ from broker_core.worker.searches import SearchStore
 
 if TYPE_CHECKING:
     # Bring numpy, which a worker that nobody follows does without.
-    from broker_core.engine.store.inspection.log_reader import LogWindow
+    from broker_core.engine.store.inspection.log_reader import CheckedWindow
     from broker_core.tools.search.columns import TopicVerdicts
     from broker_core.tools.search.expression import Expression
     from broker_core.tools.search.scan import Breather
@@ -211,7 +211,7 @@ class Follows:
             batch.left_out += len(log.findings)
         return batch
 
-    def _take(self, opened: _Open, window: LogWindow, batch: _Batch) -> None:
+    def _take(self, opened: _Open, window: CheckedWindow, batch: _Batch) -> None:
         """Add the messages of a window that pass; what no longer fits is counted."""
         from broker_core.tools.search.columns import WindowFilter  # noqa: PLC0415  see above
 
@@ -275,11 +275,11 @@ def _rule_of(number: int, text: str, now_ms: int) -> Expression:
 
 def filter_of(query: StartFollow, now_ms: int) -> Expression | None:
     """Topics and filter as one expression; None for everything."""
-    from broker_core.tools.search.expression import And, Comparison, Field, Kind, Operator  # noqa: PLC0415  see above
+    from broker_core.tools.search.expression import Comparison, EveryCondition, Field, FieldKind, Operator  # noqa: PLC0415  see above
     from broker_core.tools.search.language import parse_filter  # noqa: PLC0415
     from broker_core.tools.search.light_topics import told_by_records  # noqa: PLC0415
 
-    of_topics = Comparison(Field("topic", Kind.TEXT), Operator.IN, tuple(query.topics)) if query.topics else None
+    of_topics = Comparison(Field("topic", FieldKind.TEXT), Operator.IN, tuple(query.topics)) if query.topics else None
     given = parse_filter(query.filter, now_ms=now_ms) if query.filter.strip() else None
     parts = tuple(told_by_records(part) for part in (of_topics, given) if part is not None)
-    return And(parts) if len(parts) > 1 else parts[0] if parts else None
+    return EveryCondition(parts) if len(parts) > 1 else parts[0] if parts else None

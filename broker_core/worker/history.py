@@ -52,7 +52,7 @@ HistoryQuery = RecordQuery | AlertQuery | NoteQuery
 HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done
 
 
-class HistoryKeeper(Protocol):
+class HistoryService(Protocol):
     """Records samples and answers questions about them."""
 
     def take(self, sample: HistorySample) -> None:
@@ -65,7 +65,7 @@ class HistoryKeeper(Protocol):
         """Write everything down; may block for seconds."""
 
 
-def history_handlers(history: HistoryKeeper | None, *, run: Run, missing: str) -> list[Handler]:
+def history_handlers(history: HistoryService | None, *, run: Run, missing: str) -> list[Handler]:
     """Handlers of everything that a history answers.
 
     Args:
@@ -85,7 +85,7 @@ def history_handlers(history: HistoryKeeper | None, *, run: Run, missing: str) -
 class OpenHistory(Protocol):
     """Opens the history of the store in a directory, and its alerts."""
 
-    def __call__(self, store: Path, started_ms: int, *, cluster: str = "", of_connection: bool = False) -> HistoryKeeper:
+    def __call__(self, store: Path, started_ms: int, *, cluster: str = "", of_connection: bool = False) -> HistoryService:
         """Open it.
 
         Args:
@@ -123,7 +123,7 @@ class FigureFeed:
         figures: Figures,
         *,
         send: Callable[[WorkerMessage], None],
-        history: HistoryKeeper | None,
+        history: HistoryService | None,
         clock: Callable[[], int],
     ) -> None:
         self._figures = figures
@@ -200,7 +200,7 @@ class LateHistory:
         self._waiting: deque[HistorySample] = deque()
         self._hurried = threading.Event()
         self._settled = threading.Event()
-        self._keeper: HistoryKeeper | None = None
+        self._keeper: HistoryService | None = None
         self._refusal: OrbitError | None = None
         self._thread = threading.Thread(target=self._open, name="open-history", daemon=True)
         self._thread.start()
@@ -217,7 +217,7 @@ class LateHistory:
             self._pass_on()
 
     def answer(self, query: HistoryQuery) -> HistoryAnswer:
-        """As `HistoryKeeper.answer`; opens the history now if it is not open yet.
+        """As `HistoryService.answer`; opens the history now if it is not open yet.
 
         Raises:
             OrbitError: It cannot be opened, or not answer.
@@ -229,7 +229,7 @@ class LateHistory:
         return self._keeper.answer(query)
 
     def close(self) -> None:
-        """As `HistoryKeeper.close`; one that is not open yet is opened for what was sampled."""
+        """As `HistoryService.close`; one that is not open yet is opened for what was sampled."""
         self._hurried.set()
         self._thread.join()
         self._pass_on()
@@ -256,7 +256,7 @@ class LateHistory:
             self._settled.set()
 
 
-async def record(engine: EmbeddedBroker, history: HistoryKeeper, stop: asyncio.Event) -> None:
+async def record(engine: EmbeddedBroker, history: HistoryService, stop: asyncio.Event) -> None:
     """Sample a broker without a window once a second, until told to stop; the caller closes the history."""
     # Clients are served already: the import is on a thread, so that their first requests need not wait for it.
     sampling = await asyncio.to_thread(importlib.import_module, "broker_core.worker.embedded.sampler")

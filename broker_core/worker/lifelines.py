@@ -12,7 +12,7 @@ from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.tools.search.fields import group_of_topic
 from broker_core.worker.handlers import Run
-from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.history import HistoryService
 from broker_core.worker.lifeline.family import gather_family, join_family
 from broker_core.worker.lifeline.gather import WHOLE, LifelineStore, Reach
 from broker_core.worker.lifeline.model import Position, Story
@@ -41,7 +41,7 @@ async def read_lifeline(
     physical_offset: int,
     store: LifelineStore,
     offsets: Offsets,
-    history: HistoryKeeper | None,
+    history: HistoryService | None,
     *,
     run: Run,
     now_ms: int,
@@ -92,14 +92,14 @@ def positions_of(offsets: Offsets, places: Sequence[tuple[str, int, int]]) -> li
     ]
 
 
-def dated(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, now_ms: int) -> list[Position]:
+def dated(history: HistoryService, positions: Sequence[Position], begin_ms: int, now_ms: int) -> list[Position]:
     """Positions with the time at which the message was passed, where the history has it. On a thread."""
     passed = [one for one in positions if one.offset > one.queue_offset]
     found = _crossings(history, passed, begin_ms, now_ms) if passed and now_ms > begin_ms else {}
     return [replace(one, passed_ms=found[one]) if one in found else one for one in positions]
 
 
-def _crossings(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, end_ms: int) -> dict[Position, int]:
+def _crossings(history: HistoryService, positions: Sequence[Position], begin_ms: int, end_ms: int) -> dict[Position, int]:
     """When each was first seen behind its message, if shortly before it was before it, or the message was not there yet."""
     coarse = _lines(history, positions, begin_ms, end_ms)
     found = {}
@@ -115,7 +115,7 @@ def _crossings(history: HistoryKeeper, positions: Sequence[Position], begin_ms: 
     return found
 
 
-def _lines(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, end_ms: int) -> HistoryLines:
+def _lines(history: HistoryService, positions: Sequence[Position], begin_ms: int, end_ms: int) -> HistoryLines:
     names = [f"position:{one.group}/{one.topic}/{one.queue_id}.offset" for one in positions]
     lines = history.answer(ReadHistory(names, begin_ms, end_ms, STRETCHES))
     assert isinstance(lines, HistoryLines)

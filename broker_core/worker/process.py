@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker
     from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
     from broker_core.worker.embedded.stored_engine import StoredEngine
-    from broker_core.worker.history import Figures, HistoryKeeper, OpenHistory
+    from broker_core.worker.history import Figures, HistoryService, OpenHistory
     from broker_core.worker.questions.question import Question
 
 _Answer = TypeVar("_Answer")
@@ -210,7 +210,7 @@ class _Worker:
             await engine.stop()
         return 0
 
-    def _history(self, config: BrokerConfig) -> HistoryKeeper | None:
+    def _history(self, config: BrokerConfig) -> HistoryService | None:
         from broker_core.worker.history import LateHistory  # noqa: PLC0415  after Hello
 
         open_history = self._options.open_history
@@ -322,7 +322,7 @@ class _Worker:
     async def _serve(
         self,
         figures: Figures,
-        history: HistoryKeeper | None,
+        history: HistoryService | None,
         *,
         snapshot_seconds: float = SNAPSHOT_SECONDS,
         told: Callable[[], None] | None = None,

@@ -11,7 +11,7 @@ from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.message_words import record_facts
 from gui.words.text import TimeZoneChoice, count_text, tr
-from monitoring.payload.content import Kind
+from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import ShownBody
 
 LINES_MAX = 4_000
@@ -77,7 +77,7 @@ def compared_bodies(left: ShownBody, right: ShownBody) -> tuple[list[ComparedLin
 
 
 def _lines(body: ShownBody) -> list[str]:
-    if body.content.kind is Kind.BYTES and not body.is_masked:
+    if body.content.kind is BodyKind.BYTES and not body.is_masked:
         data = body.content.data[: (LINES_MAX + 1) * HEX_LINE_BYTES]
         return [data[start : start + HEX_LINE_BYTES].hex(" ") for start in range(0, len(data), HEX_LINE_BYTES)]
     return body.content.text.splitlines()

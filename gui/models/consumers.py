@@ -13,7 +13,7 @@ import numpy as np
 from broker_core.api import QUEUES_OF_BROKER, RunningInfo
 from broker_core.worker.questions.administration import Members
 from monitoring.admin.clients import same_filter
-from monitoring.lag import Forecast, Outlook
+from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
 
@@ -119,11 +119,11 @@ class SubscriptionRow:
 
 
 _HEALTH = {
-    Outlook.UNKNOWN: GroupHealth.UNKNOWN,
-    Outlook.CAUGHT_UP: GroupHealth.CAUGHT_UP,
-    Outlook.STEADY: GroupHealth.STEADY,
-    Outlook.DRAINING: GroupHealth.DRAINING,
-    Outlook.GROWING: GroupHealth.GROWING,
+    LagOutlook.UNKNOWN: GroupHealth.UNKNOWN,
+    LagOutlook.CAUGHT_UP: GroupHealth.CAUGHT_UP,
+    LagOutlook.STEADY: GroupHealth.STEADY,
+    LagOutlook.DRAINING: GroupHealth.DRAINING,
+    LagOutlook.GROWING: GroupHealth.GROWING,
 }
 
 

@@ -7,7 +7,7 @@ import json
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.table_text import as_markdown, as_tsv
-from monitoring.payload.content import Kind
+from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import ShownBody
 
 
@@ -22,10 +22,10 @@ def message_json(detail: MessageDetail, body: ShownBody) -> str:
         "storeTimestamp": detail.store_ms,
         "properties": {name: body.mask.mask_text(value) for name, value in detail.properties.items()},
     }
-    if body.content.kind is Kind.BYTES:
+    if body.content.kind is BodyKind.BYTES:
         fields["bodyHex"] = body.copied_text()
     else:
-        fields["body"] = body.content.value if body.content.kind is Kind.JSON else body.content.text
+        fields["body"] = body.content.value if body.content.kind is BodyKind.JSON else body.content.text
     return json.dumps(fields, ensure_ascii=False, indent=2)
 
 
@@ -56,7 +56,7 @@ def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
     *pairs, _body = message_pairs(detail, body)
     table = as_markdown([("Name", "Value"), *pairs])
     text = body.content.text or body.copied_text()
-    language = "json" if body.content.kind is Kind.JSON else ""
+    language = "json" if body.content.kind is BodyKind.JSON else ""
     fence = "```"
     while fence in text:
         fence += "`"

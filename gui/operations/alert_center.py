@@ -34,7 +34,7 @@ from gui.words.amounts import value_text
 from gui.words.error_words import kept_line
 from gui.words.text import Words, duration_text, said, tr
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
-from monitoring.alert_watch import AlertChange, AlertState, Finding, state_of
+from monitoring.alert_watch import AlertChange, AlertFinding, AlertState, state_of
 from monitoring.lack_watch import KeptLack
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
@@ -60,7 +60,7 @@ class OpenAlert:
     """Something that fires and is not muted."""
 
     rule: AlertRule
-    finding: Finding
+    finding: AlertFinding
 
 
 class AlertCenter(QObject):
@@ -110,7 +110,7 @@ class AlertCenter(QObject):
         self.webhook = ""
         self.last_post: WebhookResult | None = None
         self.now_ms = 0
-        self._findings: dict[str, list[Finding]] = {}
+        self._findings: dict[str, list[AlertFinding]] = {}
         self._resolved: dict[str, int] = {}
         self._lacks: dict[str, KeptLack] = {}
         self._page: AlertPage | None = None
@@ -141,7 +141,7 @@ class AlertCenter(QObject):
         """Why a rule cannot be judged, or not of all that it is about."""
         return self._lacks.get(rule_id)
 
-    def findings(self, rule_id: str) -> Sequence[Finding]:
+    def findings(self, rule_id: str) -> Sequence[AlertFinding]:
         """Subjects for which the condition of a rule holds, those that fire first."""
         return self._findings.get(rule_id, ())
 
@@ -287,7 +287,7 @@ class AlertCenter(QObject):
         self._findings = {}
         columns = (page.found_rule, page.found_subject, page.found_value, page.found_since_ms, page.found_firing)
         for rule_id, subject, value, since_ms, is_firing in zip(*columns, strict=True):
-            self._findings.setdefault(rule_id, []).append(Finding(subject, value, since_ms, is_firing))
+            self._findings.setdefault(rule_id, []).append(AlertFinding(subject, value, since_ms, is_firing))
         self._resolved = dict(zip(page.resolved_rule, page.resolved_ms, strict=True))
         lacks = zip(page.unjudged_rule, page.unjudged_cause, page.unjudged_parts, page.unjudged_since_ms, strict=True)
         self._lacks = {

@@ -21,7 +21,7 @@ BYTES_PER_S = 40e6
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EstimateRequest:
     """What an estimate is about."""
 
     report: str
@@ -30,7 +30,7 @@ class Question:
     times: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, order: ReportOrder) -> Question:
+    def of(cls, order: ReportOrder) -> EstimateRequest:
         """What an order would read."""
         times = tuple((name, value) for name, value in order.parameters if name in ("from", "to"))
         return cls(order.spec.name, order.stores, order.commit_log, times)
@@ -79,7 +79,7 @@ class ReportEstimate(QObject):
     """Answers the newest question only. GUI thread only.
 
     Signals:
-        found: The answer is there; carries the `Question` and what is `Expected`.
+        found: The answer is there; carries the `EstimateRequest` and what is `Expected`.
         ended: The child is gone.
     """
 
@@ -102,8 +102,8 @@ class ReportEstimate(QObject):
         """
         super().__init__(parent)
         self._details_of = details_of
-        self._wanted: Question | None = None
-        self._asked: Question | None = None
+        self._wanted: EstimateRequest | None = None
+        self._asked: EstimateRequest | None = None
         self._line = ""
         self._is_over = False
         self._process = process or ChildProcess(self, grace_ms=GRACE_MS)
@@ -119,7 +119,7 @@ class ReportEstimate(QObject):
         """Whether the child runs."""
         return self._process.is_running
 
-    def ask(self, question: Question | None) -> None:
+    def ask(self, question: EstimateRequest | None) -> None:
         """Ask something else; None: nothing. The same question again is not looked at again."""
         if question == self._wanted or self._is_over:
             return

@@ -28,7 +28,7 @@ class FindingKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MemberFinding:
     """Something wrong: on which topic, and who says what."""
 
     kind: FindingKind
@@ -55,7 +55,7 @@ def ask_running_info(group: str, client_id: str, *, stacks: bool = False) -> Ask
 # ---- findings ----------------------------------------------------------------------------------------------------------
 
 
-def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[Finding]:
+def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[MemberFinding]:
     """Where the members of a group disagree, and which of them look stuck; worst first."""
     made = _subscription_findings(infos)
     for info in infos:
@@ -65,7 +65,7 @@ def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[Finding]:
             stuck = []
         unlocked = [queue for queue in info.queues if info.is_orderly and not queue.is_locked and not queue.is_dropped]
         made += [
-            Finding(kind, topic, ((info.client_id, ", ".join(str(q.queue_id) for q in queues if q.topic == topic)),))
+            MemberFinding(kind, topic, ((info.client_id, ", ".join(str(q.queue_id) for q in queues if q.topic == topic)),))
             for kind, queues in (
                 (FindingKind.MAY_BE_BLOCKED, [] if info.is_orderly else stuck),
                 (FindingKind.NOT_LOCKED, unlocked),
@@ -75,18 +75,18 @@ def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[Finding]:
     return made
 
 
-def _subscription_findings(infos: Sequence[RunningInfo]) -> list[Finding]:
-    made: list[Finding] = []
+def _subscription_findings(infos: Sequence[RunningInfo]) -> list[MemberFinding]:
+    made: list[MemberFinding] = []
     empty = [info for info in infos if not info.subscriptions]
     if empty and len(infos) > 1:
-        made.append(Finding(FindingKind.NOTHING_SUBSCRIBED, "", tuple((info.client_id, "") for info in empty)))
+        made.append(MemberFinding(FindingKind.NOTHING_SUBSCRIBED, "", tuple((info.client_id, "") for info in empty)))
     telling = [info for info in infos if info.subscriptions]
     for topic in sorted({topic for info in telling for topic, _ in info.subscriptions}):
         said = tuple((info.client_id, dict(info.subscriptions).get(topic, "")) for info in telling)
         if any(not expression for _, expression in said):
-            made.append(Finding(FindingKind.TOPICS_DIFFER, topic, said))
+            made.append(MemberFinding(FindingKind.TOPICS_DIFFER, topic, said))
         elif len({same_filter(expression) for _, expression in said}) > 1:
-            made.append(Finding(FindingKind.FILTERS_DIFFER, topic, said))
+            made.append(MemberFinding(FindingKind.FILTERS_DIFFER, topic, said))
     return made
 
 

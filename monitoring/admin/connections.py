@@ -42,7 +42,7 @@ class Role(Enum):
     OUT = "out"
 
 
-class Note(Enum):
+class ConnectionNote(Enum):
     """What is worth a look."""
 
     NONE = ""
@@ -95,7 +95,7 @@ class ClientRow:
     heartbeat_ms: int
     connected_ms: int
     taken_ms: int
-    note: Note
+    note: ConnectionNote
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -192,7 +192,7 @@ def _member_row(page: ConnectionPage, row: int, member: int, traffic: Traffic) -
 
 def _plain_row(page: ConnectionPage, row: int, traffic: Traffic) -> ClientRow:
     role = Role.OUT if page.side[row] == REGISTRATION else Role.OTHER
-    return _row(page, row, traffic, role, "", "", {}, -1, Note.NONE)
+    return _row(page, row, traffic, role, "", "", {}, -1, ConnectionNote.NONE)
 
 
 def _row(  # noqa: PLR0917  the parts of a row, in its order
@@ -204,7 +204,7 @@ def _row(  # noqa: PLR0917  the parts of a row, in its order
     group: str,
     topics: Mapping[str, str],
     heartbeat_ms: int,
-    note: Note,
+    note: ConnectionNote,
 ) -> ClientRow:
     return ClientRow(
         side=page.side[row],
@@ -227,10 +227,10 @@ def _row(  # noqa: PLR0917  the parts of a row, in its order
     )
 
 
-def _note(language: str, version: str, silent_ms: int) -> Note:
+def _note(language: str, version: str, silent_ms: int) -> ConnectionNote:
     if silent_ms > SILENT_MS:
-        return Note.SILENT
+        return ConnectionNote.SILENT
     numbers = version.split("-", maxsplit=1)[0].split(".")
     if language == "Java" and all(number.isdigit() for number in numbers) and tuple(map(int, numbers)) < OLD_BEFORE:
-        return Note.OLD
-    return Note.NONE
+        return ConnectionNote.OLD
+    return ConnectionNote.NONE

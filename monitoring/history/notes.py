@@ -28,7 +28,7 @@ from broker_core.worker.questions.letter_notes import (
 )
 from broker_core.worker.questions.lifecycle import Done
 from monitoring.history.database import BUSY_SECONDS, transaction
-from monitoring.letter_notes import NEW, OPEN, RESENT, Note, notes_from_json
+from monitoring.letter_notes import NEW, OPEN, RESENT, LetterNote, notes_from_json
 
 LETTERS_MAX = 50_000
 """Dead letters with a note; beyond it the notes that were changed least recently are removed."""
@@ -103,11 +103,11 @@ def _columns(rows: list[Any], count: int) -> list[Any]:
 def _change(connection: sqlite3.Connection, command: NoteCommand) -> None:
     match command:
         case MarkLetters(ids, mark):
-            _write(connection, _MARK, ((one, Note(mark)) for one in ids))
+            _write(connection, _MARK, ((one, LetterNote(mark)) for one in ids))
         case NoteLetters(ids, text):
-            _write(connection, _TEXT, ((one, Note(OPEN, text)) for one in ids))
+            _write(connection, _TEXT, ((one, LetterNote(OPEN, text)) for one in ids))
         case NoteResends(ids, topics, queue_ids, offsets, times):
-            notes = map(partial(Note, RESENT, ""), topics, queue_ids, offsets, times)
+            notes = map(partial(LetterNote, RESENT, ""), topics, queue_ids, offsets, times)
             _write(connection, _SENT, zip(ids, notes, strict=True))
         case NoteGroup(group, ""):
             connection.execute("DELETE FROM group_notes WHERE grp=?", (group,))
@@ -118,7 +118,7 @@ def _change(connection: sqlite3.Connection, command: NoteCommand) -> None:
             connection.executemany(_GROUP + "NOTHING", _group_texts(groups))
 
 
-def _write(connection: sqlite3.Connection, statement: str, notes: Iterable[tuple[str, Note]]) -> None:
+def _write(connection: sqlite3.Connection, statement: str, notes: Iterable[tuple[str, LetterNote]]) -> None:
     connection.executemany(
         statement,
         ((one, note.mark, note.text, note.topic, note.queue_id, note.queue_offset, note.at_ms) for one, note in notes),

@@ -27,7 +27,7 @@ STRUCTURE_BYTES_MAX: Final = 8 * 1024 * 1024
 DEPTH_MAX: Final = 200
 
 
-class Kind(Enum):
+class BodyKind(Enum):
     """How a body is read. The values are words for the window, to be translated there."""
 
     EMPTY = "Empty"
@@ -56,7 +56,7 @@ class Content:
         refusals: What was tried or announced and does not fit: reading and reason.
     """
 
-    kind: Kind
+    kind: BodyKind
     data: bytes
     text: str = ""
     value: Any = None
@@ -93,7 +93,7 @@ def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufS
 
 @dataclass(slots=True)
 class _Found:
-    kind: Kind
+    kind: BodyKind
     text: str = ""
     value: Any = None
     table: Table | None = None
@@ -111,7 +111,7 @@ class _Reading:
 
     def read(self) -> _Found:
         if not self._data:
-            return _Found(Kind.EMPTY)
+            return _Found(BodyKind.EMPTY)
         wanted = self._rule.reading if self._rule is not None else ""
         if wanted:
             return self._as_wanted(wanted)
@@ -120,7 +120,7 @@ class _Reading:
             return self._plain()
         text, encoding = decode_text(self._data, self._encoding)
         if text is None:
-            return self._msgpack(is_asked=False) or _Found(Kind.BYTES)
+            return self._msgpack(is_asked=False) or _Found(BodyKind.BYTES)
         return self._structured(text, encoding)
 
     @property
@@ -129,7 +129,7 @@ class _Reading:
 
     def _as_wanted(self, wanted: str) -> _Found:
         if wanted == "bytes":
-            return _Found(Kind.BYTES)
+            return _Found(BodyKind.BYTES)
         if wanted == "msgpack":
             return self._msgpack(is_asked=True) or self._plain()
         if wanted == "protobuf":
@@ -137,15 +137,15 @@ class _Reading:
         text, encoding = decode_text(self._data, self._encoding)
         if text is None:
             self.refusals.append((wanted, f"the bytes are no text in {self._encoding or 'UTF-8 or GBK'}"))
-            return _Found(Kind.BYTES)
+            return _Found(BodyKind.BYTES)
         readers = {"json": self._json, "xml": self._xml, "table": self._table}
         reader = readers.get(wanted)
         found = reader(text, encoding, is_asked=True) if reader is not None else None
-        return found or _Found(Kind.TEXT, text, encoding=encoding)
+        return found or _Found(BodyKind.TEXT, text, encoding=encoding)
 
     def _plain(self) -> _Found:
         text, encoding = decode_text(self._data, self._encoding)
-        return _Found(Kind.BYTES) if text is None else _Found(Kind.TEXT, text, encoding=encoding)
+        return _Found(BodyKind.BYTES) if text is None else _Found(BodyKind.TEXT, text, encoding=encoding)
 
     def _structured(self, text: str, encoding: str) -> _Found:
         start = text.lstrip()[:1]
@@ -155,13 +155,13 @@ class _Reading:
                 return found
         if start == "<" and (found := self._xml(text, encoding, is_asked=True)) is not None:
             return found
-        return self._table(text, encoding, is_asked=False) or _Found(Kind.TEXT, text, encoding=encoding)
+        return self._table(text, encoding, is_asked=False) or _Found(BodyKind.TEXT, text, encoding=encoding)
 
     def _json(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
         try:
             value = json.loads(text.lstrip("\ufeff"))
             # What can be read with its depth need not be writable: that takes more of the stack.
-            return _Found(Kind.JSON, _json_text(value), value, table_of(value), encoding)
+            return _Found(BodyKind.JSON, _json_text(value), value, table_of(value), encoding)
         except RecursionError:
             self.refusals.append(("json", "it is nested too deeply"))
         except ValueError as error:
@@ -176,7 +176,7 @@ class _Reading:
             if is_asked:
                 self.refusals.append(("xml", str(error)))
             return None
-        return _Found(Kind.XML, laid_out, encoding=encoding)
+        return _Found(BodyKind.XML, laid_out, encoding=encoding)
 
     def _table(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
         table = table_of_text(text, is_asked=is_asked)
@@ -184,7 +184,7 @@ class _Reading:
             if is_asked:
                 self.refusals.append(("table", "its lines have not the same number of tabs, commas or semicolons"))
             return None
-        return _Found(Kind.TABLE, text, table=table, encoding=encoding)
+        return _Found(BodyKind.TABLE, text, table=table, encoding=encoding)
 
     def _msgpack(self, *, is_asked: bool) -> _Found | None:
         import msgpack  # noqa: PLC0415  loaded for the first body that needs it
@@ -198,7 +198,7 @@ class _Reading:
         if not is_asked and not (isinstance(value, dict | list) and value):
             return None  # any byte below 128 is a number in MessagePack
         value = _as_json(value)
-        return _Found(Kind.MSGPACK, _json_text(value), value, table_of(value))
+        return _Found(BodyKind.MSGPACK, _json_text(value), value, table_of(value))
 
     def _protobuf(self) -> _Found | None:
         if self._schema is None or self._rule is None:
@@ -209,7 +209,7 @@ class _Reading:
         except (UsageError, ValueError) as error:
             self.refusals.append(("protobuf", str(error)))
             return None
-        return _Found(Kind.PROTOBUF, _json_text(value), value, table_of(value))
+        return _Found(BodyKind.PROTOBUF, _json_text(value), value, table_of(value))
 
 
 def _json_text(value: Any) -> str:  # noqa: ANN401  what JSON can hold

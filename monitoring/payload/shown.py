@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from broker_core.api import UsageError
-from monitoring.payload.content import Content, Kind, read_content
+from monitoring.payload.content import BodyKind, Content, read_content
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import HIDE_ALL, MaskRules
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from monitoring.payload.rules import DecoderRule
     from monitoring.payload.schemas import ProtobufSchema
 
-_STRUCTURED = (Kind.JSON, Kind.MSGPACK, Kind.PROTOBUF)
+_STRUCTURED = (BodyKind.JSON, BodyKind.MSGPACK, BodyKind.PROTOBUF)
 NO_PATHS: Final = "its rule masks paths, and this body has none, so all of it is hidden"
 
 
@@ -46,19 +46,19 @@ class ShownBody:
     @property
     def hides(self) -> bool:
         """Whether something is hidden, or cannot be judged: then what may be taken along is the text of `content`."""
-        if not self.is_masked or self.plain.kind is Kind.EMPTY:
+        if not self.is_masked or self.plain.kind is BodyKind.EMPTY:
             return False
         text, _encoding = decode_text(self.plain.data, self.plain.encoding)
         if text is None or self.content.text != self.plain.text or self.mask.mask_text(text) != text:
             return True
-        return self.plain.kind is Kind.JSON and _has_a_name_twice(text)
+        return self.plain.kind is BodyKind.JSON and _has_a_name_twice(text)
 
     def copied_text(self) -> str:
         """What a copy of the body holds: its text as sent, or laid out and masked; bytes in hexadecimal unless masked."""
         if self.is_masked:
             return self.content.text
         text, _encoding = decode_text(self.plain.data, self.plain.encoding)
-        if self.plain.kind is Kind.BYTES or text is None:
+        if self.plain.kind is BodyKind.BYTES or text is None:
             return self.plain.text or self.plain.data.hex()
         return text
 
@@ -135,4 +135,4 @@ def _has_a_name_twice(text: str) -> bool:
 
 def _is_hidden(content: Content, mask: MaskRules) -> bool:
     """Whether a mask means places that cannot be found in a body, because it was not read as a structure."""
-    return bool(mask.paths) and content.kind not in (*_STRUCTURED, Kind.BYTES, Kind.EMPTY)
+    return bool(mask.paths) and content.kind not in (*_STRUCTURED, BodyKind.BYTES, BodyKind.EMPTY)

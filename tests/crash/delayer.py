@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.config import StoreConfig
-from broker_core.engine.schedule.delay_console import Place
+from broker_core.engine.schedule.delay_console import DelayedPlace
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timers import Alarm
 from broker_core.engine.store.message_store import MessageStore
@@ -100,10 +100,10 @@ async def _run(root: Path, seed: int, clock: Callable[[], int], tell: Callable[[
             await asyncio.sleep(randomness.random() * 0.002)
 
 
-def _put(store: MessageStore, clock: Callable[[], int], number: int, level: int) -> Place:
+def _put(store: MessageStore, clock: Callable[[], int], number: int, level: int) -> DelayedPlace:
     properties = {"DELAY": str(level), "REAL_TOPIC": TOPIC, "REAL_QID": str(number % QUEUES), "UNIQ_KEY": str(number)}
     body = b"%d" % number
     encoded = encode_properties(properties)
     result = store.put(MessageToStore(SCHEDULE_TOPIC, level - 1, 0, 0, clock(), _HOST, _HOST, 0, 0, body, encoded))
     assert result.status is PutStatus.PUT_OK
-    return Place(result.queue_offset, result.physical_offset)
+    return DelayedPlace(result.queue_offset, result.physical_offset)

@@ -18,7 +18,7 @@ from broker_core.tools.copying.copied_message import copied_message, is_copy_of,
 from broker_core.tools.copying.ends import opened
 from broker_core.tools.copying.order import CopyOrder
 from broker_core.tools.copying.planner import CopyPlanner
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.copying.runner import CopyRunner
 from broker_core.tools.replay.item import item_of_message
 from tests.support.copying import StoppedClock
@@ -43,7 +43,7 @@ async def records_of(admin, queue):
 async def copied(order, path):
     async with opened(order, source=None, target=None, serve=serving_store) as ends:
         plan = await CopyPlanner(order, ends.source, ends.target).plan()
-        with Receipt(path, plan) as receipt:
+        with CopyReceipt(path, plan) as receipt:
             control = CopyControl(StoppedClock([]).surroundings, rate=None, wait_max_s=1_000.0)
             runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, control)
             await runner.run()

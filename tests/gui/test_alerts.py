@@ -21,7 +21,7 @@ from gui.views.events.words import text_of
 from gui.words.text import load_catalogue
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json, unit_of
-from monitoring.alert_watch import AlertChange, AlertState, Finding
+from monitoring.alert_watch import AlertChange, AlertFinding, AlertState
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_frame import Frame
@@ -253,7 +253,7 @@ def test_the_usual_rules_have_chinese_names():
 
 
 def alert(series: str, subject: str = "", value: float = 20.0):
-    return OpenAlert(replace(RULE, series=series), Finding(subject, value, 0, is_firing=True))
+    return OpenAlert(replace(RULE, series=series), AlertFinding(subject, value, 0, is_firing=True))
 
 
 @pytest.mark.parametrize(

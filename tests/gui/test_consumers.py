@@ -34,7 +34,7 @@ from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN
-from monitoring.lag import Forecast, Outlook
+from monitoring.lag import Forecast, LagOutlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD
 from tests.support.fake_source import (
@@ -232,7 +232,7 @@ def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
 def test_draining_says_how_long(make_view):
     view = make_view(FakeSource())
 
-    assert view.lag.forecast.outlook is Outlook.DRAINING
+    assert view.lag.forecast.outlook is LagOutlook.DRAINING
     assert "net" in view.lag.facts["drains"].unit.text()
 
 

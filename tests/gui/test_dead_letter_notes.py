@@ -22,7 +22,7 @@ from gui.views.dead_letters.flow import CLOSE
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.settings_notes import GROUP_NOTES_KEY, NOTES_KEY
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
-from monitoring.letter_notes import HANDLED, OPEN, PARKED, RESENT, Note
+from monitoring.letter_notes import HANDLED, OPEN, PARKED, RESENT, LetterNote
 from tests.gui.test_dead_letters import DeadSource, letter, select, write
 from tests.support.fake_source import TAKEN_MS, fake_state
 
@@ -60,9 +60,9 @@ def id_of(view, offset: int) -> str:
     return letter(view, offset).letter.offset_message_id
 
 
-def resent(view, offset: int) -> dict[str, Note]:
+def resent(view, offset: int) -> dict[str, LetterNote]:
     """A note on a dead letter that was sent again, to its own offset."""
-    return {id_of(view, offset): Note(RESENT, "", "orders", 0, offset, TAKEN_MS)}
+    return {id_of(view, offset): LetterNote(RESENT, "", "orders", 0, offset, TAKEN_MS)}
 
 
 # ---- changes -----------------------------------------------------------------------------------------------------------

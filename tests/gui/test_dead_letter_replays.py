@@ -17,10 +17,10 @@ from gui.operations.tasks import TaskList, TaskState
 from gui.views.dead_letters import replayed
 from gui.views.dead_letters.replayed import LETTERS_FILE, ReplayedResend
 from monitoring.dead_letters import dead_letter
-from monitoring.letter_notes import RESENT, Note
+from monitoring.letter_notes import RESENT, LetterNote
 from monitoring.payload.listed import NO_MASK
 from monitoring.resend_receipt import UNANSWERED
-from monitoring.resending import Patch, ResendOrder, ResendOutcome, Target
+from monitoring.resending import Patch, ResendOrder, ResendOutcome, ResendTarget
 from tests.gui.test_dead_letters import DeadSource
 from tests.support.fake_child import FakeChild
 from tests.support.fake_replay import FakeReplay
@@ -62,7 +62,7 @@ class Run:
         self.owner = QObject()
         self.tasks = TaskList(self.owner)
         self.child, self.folder = child, folder
-        self.notes: dict[str, Note] = {}
+        self.notes: dict[str, LetterNote] = {}
         self.outcomes: list[ResendOutcome] = []
         self.ends: list[ResendOutcome | OrbitError] = []
         self.job = MessageJob(self.tasks, "Resend", self.owner, process=child)
@@ -113,8 +113,8 @@ def test_the_replay_is_asked_for_what_was_chosen(start, qtbot):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"target": Target.TOPIC}, ["--to-origin"]),
-        ({"target": Target.OTHER, "topic": "orders-repaired"}, ["--to", "orders-repaired"]),
+        ({"target": ResendTarget.TOPIC}, ["--to-origin"]),
+        ({"target": ResendTarget.OTHER, "topic": "orders-repaired"}, ["--to", "orders-repaired"]),
     ],
 )
 def test_the_target_is_one_of_a_replay(start, qtbot, asked, words):
@@ -151,7 +151,7 @@ def test_what_was_sent_is_noted_and_the_journal_stays(start, qtbot, letters):
     run = start()
     qtbot.waitUntil(lambda: bool(run.ends))
     assert run.ends == run.outcomes == [ResendOutcome(sent=ids(letters))]
-    assert run.notes[letters[0].offset_message_id] == Note(RESENT, "", "%RETRY%stock-worker", 0, 4_242, TAKEN_MS)
+    assert run.notes[letters[0].offset_message_id] == LetterNote(RESENT, "", "%RETRY%stock-worker", 0, 4_242, TAKEN_MS)
     assert run.notes.keys() == set(ids(letters))
     assert {path.name for path in run.folder.iterdir()} == {"plan.json", "messages.spool", "messages.index", "receipt.jsonl"}
 

@@ -20,9 +20,9 @@ from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP
 from gui.views.dead_letters.view import DeadLettersView
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
-from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, Note
+from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, LetterNote
 from monitoring.resend_receipt import UNANSWERED
-from monitoring.resending import Part, ResendOutcome, Target
+from monitoring.resending import Part, ResendOutcome, ResendTarget
 from tests.gui.test_dead_letters import DeadSource, letter, select, sends
 from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, fake_state
@@ -182,8 +182,8 @@ def test_what_is_not_to_be_kept_is_left_out_and_said_before(view, flow, qtbot, s
 def test_another_topic_must_be_named(view, flow, qtbot, source):
     select(view, 3)
     flow.go_to(RESEND)
-    flow.resend.target.choose(Target.OTHER.value)
-    flow.resend.target.chosen.emit(Target.OTHER.value)
+    flow.resend.target.choose(ResendTarget.OTHER.value)
+    flow.resend.target.chosen.emit(ResendTarget.OTHER.value)
     assert (flow.resend.all_button.isEnabled(), flow.resend.all_button.toolTip()) == (False, "Name the topic.")
     flow.resend.topic.setText("orders-repaired")
     send_all(flow, qtbot, source, 1)
@@ -193,8 +193,8 @@ def test_another_topic_must_be_named(view, flow, qtbot, source):
 def test_one_is_sent_first_and_its_proof_is_shown(view, flow, qtbot, source):
     select(view, 3, 4, 6)
     flow.go_to(RESEND)
-    flow.resend.target.choose(Target.TOPIC.value)
-    flow.resend.target.chosen.emit(Target.TOPIC.value)
+    flow.resend.target.choose(ResendTarget.TOPIC.value)
+    flow.resend.target.chosen.emit(ResendTarget.TOPIC.value)
     qtbot.mouseClick(flow.resend.first_button, Qt.MouseButton.LeftButton)
     (dialog,) = view.findChildren(ActionDialog)
     assert dialog.go.text() == "Resend 1 dead letter"
@@ -333,7 +333,7 @@ def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbo
     for offset in (3, 4):
         assert letter(view, offset).note.mark == RESENT
     resent = letter(view, 3)
-    view.notes.sent({resent.letter.offset_message_id: Note(RESENT, "", "inventory-reserve", 0, 0, TAKEN_MS)})
+    view.notes.sent({resent.letter.offset_message_id: LetterNote(RESENT, "", "inventory-reserve", 0, 0, TAKEN_MS)})
     assert letter(view, 3).proof == "consumed"
     flow.go_to(CLOSE)
     assert flow.close.handled_button.text() == "Mark 1 as handled"

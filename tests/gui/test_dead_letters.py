@@ -33,7 +33,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice, Placeholder
 from monitoring.dead_letters import WaitingRetry
-from monitoring.letter_notes import HANDLED, OPEN, RESENT, Note
+from monitoring.letter_notes import HANDLED, OPEN, RESENT, LetterNote
 from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, FakePending, FakeSource, fake_detail, fake_page, fake_state
 
@@ -396,7 +396,7 @@ def test_what_the_group_failed_on_again_is_not_called_consumed(view, source):
     select(view, 3)
     resent = letter(view, 3).letter
     key = resent.properties["UNIQ_KEY"]
-    view.notes.sent({resent.offset_message_id: Note(RESENT, "", resent.origin_topic, 0, 0, TAKEN_MS)})
+    view.notes.sent({resent.offset_message_id: LetterNote(RESENT, "", resent.origin_topic, 0, 0, TAKEN_MS)})
     retry = WaitingRetry(1, "stock-worker", 2, TAKEN_MS + 1_000, "", "", key)
     view.reader.retries = [replace(retry, group="payment-settle")]
     view.reader.retries_changed.emit()

@@ -28,7 +28,7 @@ from gui.views.dead_letters.flow import LetterFlow
 from gui.views.dead_letters.proof_sides import resent_rows
 from gui.views.dead_letters.view import DeadLettersView
 from gui.widgets.inputs import SegmentedControl
-from monitoring.resending import ResendOutcome, Target
+from monitoring.resending import ResendOutcome, ResendTarget
 from tests.support.client_thread import ClientThread
 from tests.support.real_accounts import ACCOUNTS, ANN, RealAccount
 from tests.support.real_broker import RealBroker
@@ -244,8 +244,8 @@ def sent_again(scene: Scene, view: DeadLettersView, chosen: set[str], meanwhile:
     assert dialog is not None
     target = dialog.findChild(SegmentedControl)
     assert target is not None
-    target.choose(Target.TOPIC.value)
-    target.chosen.emit(Target.TOPIC.value)
+    target.choose(ResendTarget.TOPIC.value)
+    target.chosen.emit(ResendTarget.TOPIC.value)
     before = view.flow.verify.outcome
     dialog.go.click()
     meanwhile(view.flow)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gui.models.reports import RunState
-from gui.operations.report_estimate import Question, ReportEstimate
+from gui.operations.report_estimate import EstimateRequest, ReportEstimate
 from gui.operations.reports import CANCEL_GRACE_MS, ReportRunner
 from gui.operations.tasks import TaskList
 from spark_reports.catalog import find
@@ -43,6 +43,6 @@ def test_a_cancelled_report_leaves_nothing(qtbot, order, tmp_path):
 def test_a_real_estimate_is_told(qtbot, order):
     estimate = ReportEstimate()
     with qtbot.waitSignal(estimate.found, timeout=WAIT_MS) as found:
-        estimate.ask(Question.of(order))
+        estimate.ask(EstimateRequest.of(order))
     assert found.args[1].fault == ""
     assert found.args[1].records > known.ORDERS // 2

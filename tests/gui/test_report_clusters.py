@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gui.models.reports import past_run
-from gui.operations.report_estimate import Question, ReportEstimate
+from gui.operations.report_estimate import EstimateRequest, ReportEstimate
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.processes.spark_child import SparkChild
@@ -88,7 +88,7 @@ def test_a_cluster_that_is_not_shown_is_reached_by_its_saved_connection(runner, 
 
 def test_the_estimate_is_of_the_cluster(runner, asked):
     order = runner.order(find("keys"), (CLUSTER,), (("from", "-2h"),))
-    question = Question.of(order)
+    question = EstimateRequest.of(order)
     runner.estimate.ask(question)
     runner.estimate._start()
     (words,) = asked.started

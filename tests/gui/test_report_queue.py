@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QMessageBox
 
 from gui.models.reports import ReportUnit, past_run, result_charts
 from gui.models.schedules import DAILY, Schedule
-from gui.operations.report_estimate import Expected, Question, ReportEstimate, expected, expected_s
+from gui.operations.report_estimate import EstimateRequest, Expected, ReportEstimate, expected, expected_s
 from gui.operations.report_notice import ReportNotice
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.reports import WAITING_MAX, ReportRunner, delete_run
@@ -432,7 +432,7 @@ def test_only_the_newest_question_is_answered(qtbot, asked):
     answers = []
     estimate.found.connect(lambda question, answer: answers.append((question.report, answer)))
     for name in ("keys", "tags"):
-        estimate.ask(Question(name, ("/a",), "", ()))
+        estimate.ask(EstimateRequest(name, ("/a",), "", ()))
         started = len(asked.started)
         qtbot.waitUntil(lambda before=started: len(asked.started) > before or asked.cancels)
     asked.end(143, cancelled=True)

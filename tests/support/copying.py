@@ -19,13 +19,13 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store_end import serving_store
-from broker_core.tools.copying.control import CopyControl, Surroundings
+from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import Ends, opened
 from broker_core.tools.copying.order import CopyOrder
 from broker_core.tools.copying.plan import CopyPlan
 from broker_core.tools.copying.planner import CopyPlanner
-from broker_core.tools.copying.queue_copier import Sender
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.queue_copier import CopySender
+from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.copying.runner import CopyRunner
 from tests.support.embedded import started
 
@@ -72,21 +72,21 @@ class Pair:
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
             return await CopyPlanner(order, ends.source, ends.target).plan()
 
-    async def copy(self, order: CopyOrder, path: Path) -> Receipt:
+    async def copy(self, order: CopyOrder, path: Path) -> CopyReceipt:
         """Carry a copy out; its receipt, closed."""
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
             plan = await CopyPlanner(order, ends.source, ends.target).plan()
-            return await self.carry_out(Receipt(path, plan), ends)
+            return await self.carry_out(CopyReceipt(path, plan), ends)
 
-    async def go_on(self, path: Path) -> Receipt:
+    async def go_on(self, path: Path) -> CopyReceipt:
         """Go on from a receipt."""
-        receipt = Receipt(path)
+        receipt = CopyReceipt(path)
         async with opened(receipt.plan.order, source=None, target=None, serve=serving_store) as ends:
             return await self.carry_out(receipt, ends)
 
     async def carry_out(
-        self, receipt: Receipt, ends: Ends, *, sender: Sender | None = None, control: CopyControl | None = None
-    ) -> Receipt:
+        self, receipt: CopyReceipt, ends: Ends, *, sender: CopySender | None = None, control: CopyControl | None = None
+    ) -> CopyReceipt:
         """One run of a receipt, which is closed behind it."""
         with receipt:
             runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, sender or ends.sender, control or self.control())
@@ -116,7 +116,7 @@ class StoppedClock:
 
     def __init__(self, said: list[str]) -> None:
         self.now_s = 0.0
-        self.surroundings = Surroundings(lambda: self.now_s, self._wait, said.append)
+        self.surroundings = CopySurroundings(lambda: self.now_s, self._wait, said.append)
 
     async def _wait(self, seconds: float) -> None:
         await asyncio.sleep(0)
@@ -132,7 +132,7 @@ class LosingSender:
         fault: Raises what the sender of a lost answer sees.
     """
 
-    def __init__(self, sender: Sender, lost: dict[int, str], fault: Exception) -> None:
+    def __init__(self, sender: CopySender, lost: dict[int, str], fault: Exception) -> None:
         self.sent = 0
         self._sender = sender
         self._lost = lost

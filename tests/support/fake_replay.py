@@ -13,9 +13,9 @@ from broker_core.api import OrbitError
 from broker_core.client.unanswered import may_be_stored
 from broker_core.tools.commands.replay_arguments import parser
 from broker_core.tools.replay.item import ReplayItem, item_of_row
-from broker_core.tools.replay.journal import Journal, ReplayPlan, Result, Spool
+from broker_core.tools.replay.journal import ReplayJournal, ReplayPlan, Result, Spool
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Outgoing, Target, outgoing
+from broker_core.tools.replay.rewrite import Outgoing, ReplayTarget, outgoing
 from broker_core.tools.search.export import read_rows
 from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from gui.operations import message_job
@@ -33,7 +33,7 @@ class FakeReplay(FakeChild):
         super().__init__()
         self._source = source
         self._in_a_row = 0
-        self._journal: Journal | None = None
+        self._journal: ReplayJournal | None = None
         self._items: Iterator[tuple[int, int, ReplayItem]] = iter(())
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._send_next)
@@ -54,9 +54,9 @@ class FakeReplay(FakeChild):
         if self.is_running:
             self._over(130, cancelled=True)
 
-    def _begun(self) -> Journal:
+    def _begun(self) -> ReplayJournal:
         asked = self.asked
-        target = Target(
+        target = ReplayTarget(
             topic=asked.to, group=asked.to_group, to_origin=asked.to_origin, born_now=asked.born_now,
             without_delay=asked.without_delay, any_queue=asked.any_queue,
         )  # fmt: skip
@@ -68,7 +68,7 @@ class FakeReplay(FakeChild):
         )
         spool.finish(plan)
         spool.close()
-        return Journal(asked.journal)
+        return ReplayJournal(asked.journal)
 
     def _send_next(self) -> None:
         assert self._journal is not None

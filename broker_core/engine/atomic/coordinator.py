@@ -19,13 +19,13 @@ from broker_core.engine.atomic.state import AppliedOffsets, AtomicState
 from broker_core.protocol.atomic import (
     PRODUCER_IDS_PER_BLOCK,
     TIMEOUT_MS_MAX,
+    AtomicPhase,
     AtomicRefusedError,
     Identity,
     OffsetKey,
     QueueKey,
     Refusal,
     Stamp,
-    State,
     Transactional,
 )
 
@@ -133,7 +133,7 @@ class Coordinator:
                 return
             if known != entry.identity:
                 raise _fenced(entry, known)
-        if entry.state is State.ONGOING:
+        if entry.state is AtomicPhase.ONGOING:
             # The transaction of the instance before is aborted, with an epoch of its own; then this one gets the next.
             def aborted(outcome: Identity | AtomicRefusedError) -> None:
                 if isinstance(outcome, AtomicRefusedError):
@@ -244,7 +244,7 @@ class Coordinator:
             answered(refusal)
 
     def _end_current(self, entry: Transactional, *, commit: bool, answered: Answered) -> None:
-        if entry.state is not State.ONGOING and commit:
+        if entry.state is not AtomicPhase.ONGOING and commit:
             text = f"the transaction of {entry.name} cannot be committed: nothing was sent in it"
             raise AtomicRefusedError(Refusal.WRONG_STATE, text)
         # An abort may come for a transaction whose first send never arrived: it still needs a new epoch.
@@ -255,9 +255,9 @@ class Coordinator:
         if entry.timed_out:
             text = f"the transaction of {entry.name} was aborted: it was open for longer than {entry.timeout_ms:,} ms"
             raise AtomicRefusedError(Refusal.OLD_EPOCH, text)
-        if entry.state is (State.COMMITTED if commit else State.ABORTED):
+        if entry.state is (AtomicPhase.COMMITTED if commit else AtomicPhase.ABORTED):
             return entry.identity
-        if entry.state in (State.COMMITTED, State.ABORTED):
+        if entry.state in (AtomicPhase.COMMITTED, AtomicPhase.ABORTED):
             text = f"the transaction of {entry.name} is {entry.state.name.lower()} already"
             raise AtomicRefusedError(Refusal.WRONG_STATE, text)
         raise AtomicRefusedError(Refusal.FENCED, f"the transaction of {entry.name} ended, and another one has begun")
@@ -269,7 +269,7 @@ class Coordinator:
 
     def abort(self, entry: Transactional, reason: str) -> None:
         """Abort an open transaction that nobody ends; nothing is done for one that is not open."""
-        if entry.state is not State.ONGOING or entry.deciding:
+        if entry.state is not AtomicPhase.ONGOING or entry.deciding:
             return
         logger.warning("the atomic transaction of %s is aborted: %s", entry.name, reason)
         try:

@@ -17,7 +17,7 @@ from broker_core.engine.atomic.sequences import QueueSequences, SequenceWindow, 
 from broker_core.engine.atomic.state import AtomicState
 from broker_core.engine.store.disk import Disk
 from broker_core.errors import CodecError
-from broker_core.protocol.atomic import OffsetKey, OpenQueue, PendingOffset, QueueKey, State, Transactional
+from broker_core.protocol.atomic import AtomicPhase, OffsetKey, OpenQueue, PendingOffset, QueueKey, Transactional
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def _id_from_list(item: list[Any]) -> Transactional:
         epoch,
         timeout_ms,
         update_ms,
-        State(state),
+        AtomicPhase(state),
         previous_id,
         last_epoch,
         timed_out,

@@ -15,13 +15,13 @@ from broker_core.engine.atomic.sequences import QueueSequences, StoredBatch
 from broker_core.protocol.atomic import (
     ID_IDLE_MS_MAX,
     PRODUCER_IDLE_MS_MAX,
+    AtomicPhase,
     Identity,
     OffsetKey,
     OpenQueue,
     PendingOffset,
     QueueKey,
     Stamp,
-    State,
     Transactional,
 )
 
@@ -62,7 +62,7 @@ class AtomicState:
         entry = self.by_producer(stamp.producer_id)
         if entry is None or entry.epoch != stamp.epoch:
             return
-        if entry.state is not State.ONGOING:
+        if entry.state is not AtomicPhase.ONGOING:
             self._begin(entry, stored_ms)
         opened = entry.queues.get(queue)
         if opened is None:
@@ -120,7 +120,7 @@ class AtomicState:
         entry = self.ids.get(record.name)
         if entry is None or entry.identity != (record.producer_id, record.epoch):
             return
-        if entry.state is not State.ONGOING:
+        if entry.state is not AtomicPhase.ONGOING:
             self._begin(entry, stored_ms)
         for key, offset in record.offsets:
             entry.offsets[key] = PendingOffset(offset, physical)
@@ -139,7 +139,7 @@ class AtomicState:
             entry.previous_id, entry.producer_id = entry.producer_id, record.next_id
             self._by_producer[entry.producer_id] = entry.name
         entry.last_epoch, entry.epoch = record.epoch, record.next_epoch
-        entry.state = State.COMMITTED if record.committed else State.ABORTED
+        entry.state = AtomicPhase.COMMITTED if record.committed else AtomicPhase.ABORTED
         entry.timed_out, entry.deciding_at = record.timed_out, -1
         entry.start_ms, entry.update_ms = -1, stored_ms
         entry.queues, entry.offsets = {}, {}
@@ -171,7 +171,7 @@ class AtomicState:
         self._abort(queue, [[start, start + seen - 1]])
 
     def _begin(self, entry: Transactional, now_ms: int) -> None:
-        entry.state, entry.start_ms, entry.update_ms = State.ONGOING, now_ms, now_ms
+        entry.state, entry.start_ms, entry.update_ms = AtomicPhase.ONGOING, now_ms, now_ms
         entry.timed_out = False
 
     def _close(self, queue: QueueKey, name: str) -> None:
@@ -238,7 +238,7 @@ class AtomicState:
     def overdue(self, now_ms: int) -> Iterator[Transactional]:
         """Open transactions whose time is over."""
         for entry in self.ids.values():
-            if entry.state is State.ONGOING and not entry.deciding and entry.start_ms + entry.timeout_ms < now_ms:
+            if entry.state is AtomicPhase.ONGOING and not entry.deciding and entry.start_ms + entry.timeout_ms < now_ms:
                 yield entry
 
     # ---- what is forgotten ----
@@ -262,7 +262,7 @@ class AtomicState:
 
     def expire(self, now_ms: int) -> None:
         """Forget producers that are idle for a day and transactional ids that are idle for a week."""
-        open_ids = {entry.producer_id for entry in self.ids.values() if entry.state is State.ONGOING}
+        open_ids = {entry.producer_id for entry in self.ids.values() if entry.state is AtomicPhase.ONGOING}
         for queue, sequences in list(self.sequences.items()):
             sequences.expire(now_ms - PRODUCER_IDLE_MS_MAX, open_ids)
             if not sequences.windows:
@@ -270,7 +270,7 @@ class AtomicState:
         idle = [
             entry
             for entry in self.ids.values()
-            if entry.state is not State.ONGOING and not entry.deciding and entry.update_ms < now_ms - ID_IDLE_MS_MAX
+            if entry.state is not AtomicPhase.ONGOING and not entry.deciding and entry.update_ms < now_ms - ID_IDLE_MS_MAX
         ]
         for entry in idle:
             del self.ids[entry.name]

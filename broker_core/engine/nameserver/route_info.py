@@ -20,7 +20,7 @@ QUEUES_MAX = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class QueueData:
+class RegisteredQueues:
     """Queues of one topic on the brokers of one name."""
 
     broker_name: str
@@ -64,7 +64,7 @@ class LiveBroker:
 class TopicRoute:
     """Answer to a route query."""
 
-    queues: tuple[QueueData, ...]
+    queues: tuple[RegisteredQueues, ...]
     brokers: tuple[BrokerData, ...]
     filter_servers: Mapping[str, tuple[str, ...]]
     order_conf: str | None = None
@@ -87,7 +87,7 @@ class RouteInfo:
 
     def __init__(self, *, silence_max_ms: int = BROKER_SILENCE_MAX_MS) -> None:
         self._silence_max_ms = silence_max_ms
-        self._topic_queues: dict[str, dict[str, QueueData]] = {}
+        self._topic_queues: dict[str, dict[str, RegisteredQueues]] = {}
         self._brokers: dict[str, BrokerData] = {}
         self._clusters: dict[str, set[str]] = {}
         self._live: dict[str, LiveBroker] = {}
@@ -144,7 +144,7 @@ class RouteInfo:
 
     def _take_topics(self, broker_name: str, topics: Iterable[TopicConfig]) -> None:
         for config in topics:
-            data = QueueData(broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag)
+            data = RegisteredQueues(broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag)
             self._topic_queues.setdefault(config.name, {})[broker_name] = data
 
     def _register_address(self, identity: BrokerIdentity) -> bool:
@@ -285,7 +285,7 @@ class RouteInfo:
 
     # ---- administration ----
 
-    def put_topic(self, topic: str, queues: Iterable[QueueData]) -> None:
+    def put_topic(self, topic: str, queues: Iterable[RegisteredQueues]) -> None:
         """Route a topic as told by a tool; brokers that are not registered are passed over.
 
         Source: docs/spec/remoting.md §2.1.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from broker_core.engine.nameserver.route_info import BrokerData, QueueData, TopicRoute
+from broker_core.engine.nameserver.route_info import BrokerData, RegisteredQueues, TopicRoute
 from broker_core.errors import CodecError
 from broker_core.protocol.frame import Buffer
 from broker_core.protocol.json_body import JsonValue, emit, parse_object
@@ -35,7 +35,7 @@ def encode_topic_list(topics: Sequence[str], broker_address: str | None = None) 
     return emit({"brokerAddr": broker_address, "topicList": topics})
 
 
-def decode_queues(body: Buffer) -> list[QueueData]:
+def decode_queues(body: Buffer) -> list[RegisteredQueues]:
     """The queues of a TopicRouteData.
 
     Raises:
@@ -47,20 +47,20 @@ def decode_queues(body: Buffer) -> list[QueueData]:
     return [_queue_data(item) for item in items]
 
 
-def _queue_data(item: Mapping[str, JsonValue]) -> QueueData:
+def _queue_data(item: Mapping[str, JsonValue]) -> RegisteredQueues:
     numbers = [item.get(name, 0) for name in ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag")]
     whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool) and number >= 0]
     name = item.get("brokerName")
     if not isinstance(name, str) or len(whole) != len(numbers):
         raise CodecError(f"the queue data {str(item)[:200]} of a topic route cannot be read")
-    return QueueData(name, *whole)
+    return RegisteredQueues(name, *whole)
 
 
 def _broker(broker: BrokerData) -> JsonValue:
     return {"brokerAddrs": broker.addresses, "brokerName": broker.broker_name, "cluster": broker.cluster}
 
 
-def _queue(data: QueueData) -> JsonValue:
+def _queue(data: RegisteredQueues) -> JsonValue:
     return {
         "brokerName": data.broker_name,
         "perm": data.permission,

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 SCAN_SECONDS = 10.0
 
 
-class Asking(Protocol):
+class NameServerPeer(Protocol):
     """Who asks: a connection, or the console."""
 
     def send(self, command: RemotingCommand) -> bool: ...
@@ -36,11 +36,11 @@ class Asking(Protocol):
     def __hash__(self) -> int: ...
 
 
-Hold = Callable[[Asking, RemotingCommand, RemotingCommand], RemotingCommand | None]
+Hold = Callable[[NameServerPeer, RemotingCommand, RemotingCommand], RemotingCommand | None]
 """Given a response, returns it, or None when it is sent later: once what the request changed is kept."""
 
 
-def _at_once(_asking: Asking, _command: RemotingCommand, response: RemotingCommand) -> RemotingCommand:
+def _at_once(_asking: NameServerPeer, _command: RemotingCommand, response: RemotingCommand) -> RemotingCommand:
     return response
 
 
@@ -111,7 +111,7 @@ class NameServer:
             self._timer = None
         await self._server.stop()
 
-    def answer_console(self, console: Asking, command: RemotingCommand) -> RemotingCommand | None:
+    def answer_console(self, console: NameServerPeer, command: RemotingCommand) -> RemotingCommand | None:
         """Serve a request of the console that runs this name server; no account is asked for."""
         return self._hold(console, command, self._processor.handle(console, command))
 

@@ -22,7 +22,7 @@ from broker_core.engine.store.results import PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import StoreError, UsageError
-from broker_core.protocol.atomic import STATE_TOPIC, AtomicRefusedError, OffsetKey, QueueKey, Refusal, State
+from broker_core.protocol.atomic import STATE_TOPIC, AtomicPhase, AtomicRefusedError, OffsetKey, QueueKey, Refusal
 from broker_core.protocol.message.model import MessageToStore
 
 logger = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class AtomicService:
             StoreError: The journal of actions cannot be written; nothing is done then.
         """
         entry = self.coordinator.state.ids.get(name)
-        if entry is None or entry.state is not State.ONGOING or entry.deciding:
+        if entry is None or entry.state is not AtomicPhase.ONGOING or entry.deciding:
             raise UsageError(f"the transactional id {name} has no open transaction")
         await self._journal.record("atomic.abort", name, producerId=entry.producer_id, epoch=entry.epoch)
         self.coordinator.abort(entry, "an operator asked for it")
@@ -208,7 +208,7 @@ class AtomicService:
     def _abort_deleted(self) -> None:
         oldest = self._store.commit_log_min_offset
         for entry in list(self.coordinator.state.ids.values()):
-            is_open = entry.state is State.ONGOING and not entry.deciding
+            is_open = entry.state is AtomicPhase.ONGOING and not entry.deciding
             if is_open and any(opened.first_physical < oldest for opened in entry.queues.values()):
                 self.coordinator.abort(entry, "retention has deleted its first messages")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
-from broker_core.engine.tables.subscription import Subscription
+from broker_core.engine.tables.subscription import GroupSubscription
 from broker_core.errors import RecordError
 from broker_core.protocol import names
 from broker_core.protocol.filter.evaluator import Filter
@@ -38,7 +38,7 @@ class MessageFilter:
 EVERYTHING = MessageFilter()
 
 
-def tag_filter(topic: str, subscription: Subscription) -> MessageFilter:
+def tag_filter(topic: str, subscription: GroupSubscription) -> MessageFilter:
     """The filter of a tag expression. The codes of delayed messages are times, so there everything passes."""
     return EVERYTHING if topic == names.SCHEDULE_TOPIC else MessageFilter(accepts=subscription.accepts())
 

@@ -44,7 +44,7 @@ class Saver(Protocol):
     async def save_overrides(self) -> None: ...
 
 
-class Journal(Protocol):
+class DelayJournal(Protocol):
     """Records actions, as `broker_core.engine.tables.action_journal.ActionJournal` does."""
 
     async def record(self, action: str, subject: str, **details: int | list[int]) -> None: ...
@@ -98,7 +98,7 @@ class DelayedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DelayedPlace:
     """A waiting message as a page named it; both must still fit."""
 
     queue_offset: int
@@ -106,7 +106,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class DelayedActions:
     """How an action ended.
 
     Attributes:
@@ -137,7 +137,7 @@ class DelayConsole:
         delivery: DelayDelivery,
         overrides: Overrides,
         saver: Saver,
-        journal: Journal,
+        journal: DelayJournal,
         *,
         clock: Callable[[], int],
         timer_ms: Callable[[], float],
@@ -210,7 +210,7 @@ class DelayConsole:
 
     # ---- acting ----
 
-    async def deliver_now(self, number: int, places: Sequence[Place]) -> Acted:
+    async def deliver_now(self, number: int, places: Sequence[DelayedPlace]) -> DelayedActions:
         """Deliver waiting messages at once.
 
         Raises:
@@ -233,9 +233,9 @@ class DelayConsole:
             self._pass_over(level, place, result)
             done += 1
         await self._finish()
-        return Acted(done, gone)
+        return DelayedActions(done, gone)
 
-    async def cancel(self, number: int, places: Sequence[Place]) -> Acted:
+    async def cancel(self, number: int, places: Sequence[DelayedPlace]) -> DelayedActions:
         """Have waiting messages never delivered; they stay in the log.
 
         Raises:
@@ -250,9 +250,9 @@ class DelayConsole:
             else:
                 self._overrides.set_done(place.physical_offset, Override(level.level, place.queue_offset, DONE))
         await self._finish()
-        return Acted(len(places) - len(gone), gone)
+        return DelayedActions(len(places) - len(gone), gone)
 
-    async def move(self, number: int, places: Sequence[Place], due_ms: int) -> Acted:
+    async def move(self, number: int, places: Sequence[DelayedPlace], due_ms: int) -> DelayedActions:
         """Have waiting messages delivered at another time; one that is past is now.
 
         Raises:
@@ -278,9 +278,9 @@ class DelayConsole:
                     await self._fail("delay.move", level, places, self._refusal(result, done, len(places)))
                 done += 1
         await self._finish()
-        return Acted(done, gone)
+        return DelayedActions(done, gone)
 
-    async def _begin(self, action: str, number: int, places: Sequence[Place], **details: int) -> LevelQueue:
+    async def _begin(self, action: str, number: int, places: Sequence[DelayedPlace], **details: int) -> LevelQueue:
         level = self._level(number)
         if not 1 <= len(places) <= ACTION_MESSAGES_MAX:
             raise UsageError(f"an action takes 1 to {ACTION_MESSAGES_MAX} messages, not {len(places)}")
@@ -298,7 +298,7 @@ class DelayConsole:
         await self._saver.synced(self._delivery.copy_end)
         await self._saver.save_overrides()
 
-    async def _fail(self, action: str, level: LevelQueue, places: Sequence[Place], why: str) -> None:
+    async def _fail(self, action: str, level: LevelQueue, places: Sequence[DelayedPlace], why: str) -> None:
         await self._finish()
         await self._journal.record(f"{action}.failed", f"level {level.level}", asked=len(places))
         raise StoreError(why)
@@ -307,14 +307,14 @@ class DelayConsole:
         why = self._store.write_refusal or result.status.value
         return f"{done} of {asked} messages are done; the store does not take the next one ({why})"
 
-    def _waiting(self, level: LevelQueue, place: Place) -> QueueUnit | None:
+    def _waiting(self, level: LevelQueue, place: DelayedPlace) -> QueueUnit | None:
         """The unit of a message that still waits where it was seen."""
         if place.queue_offset < level.offset or self._overrides.is_done(place.physical_offset):
             return None
         units = self._store.queue_units(SCHEDULE_TOPIC, level.queue_id, place.queue_offset, 1)
         return units[0] if units and units[0].physical_offset == place.physical_offset else None
 
-    def _pass_over(self, level: LevelQueue, place: Place, copy: PutResult) -> None:
+    def _pass_over(self, level: LevelQueue, place: DelayedPlace, copy: PutResult) -> None:
         unit = self._waiting(level, place)
         was_due_ms = 0 if unit is None else level.written_due_ms(unit)
         end = copy.physical_offset + copy.wrote_bytes
@@ -332,7 +332,7 @@ class DelayConsole:
             )
         return min(long_enough)[1]
 
-    def _wait_anew(self, level: LevelQueue, place: Place, unit: QueueUnit, due_ms: int) -> PutResult:
+    def _wait_anew(self, level: LevelQueue, place: DelayedPlace, unit: QueueUnit, due_ms: int) -> PutResult:
         record = self._store.record_at(unit.physical_offset)
         if record is None:
             return PutResult(PutStatus.MESSAGE_ILLEGAL)

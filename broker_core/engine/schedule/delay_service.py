@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from broker_core.config import StoreConfig
-from broker_core.engine.schedule.delay_console import DelayConsole, Journal
+from broker_core.engine.schedule.delay_console import DelayConsole, DelayJournal
 from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
 from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, DelayProgress
 from broker_core.engine.schedule.level_queue import LevelQueue
@@ -90,7 +90,7 @@ class DelayService:
         self,
         store: ScheduleStore,
         files: Files,
-        journal: Journal,
+        journal: DelayJournal,
         *,
         clock: Callable[[], int],
         timers: CallTimers,

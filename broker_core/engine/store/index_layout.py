@@ -37,7 +37,7 @@ assert _HEADER.size == HEADER_BYTES
 assert ITEM_BYTES == 20
 
 
-class IndexHeader(NamedTuple):
+class ReadIndexHeader(NamedTuple):
     """Header of an index file; times in milliseconds."""
 
     begin_ms: int
@@ -56,9 +56,9 @@ def index_files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
 
 
-def read_header(data: Any) -> IndexHeader:  # noqa: ANN401  mmap has no type
+def read_header(data: Any) -> ReadIndexHeader:  # noqa: ANN401  mmap has no type
     """Header of a file; an item number of 0 or less counts as 1, as at load."""
-    header = IndexHeader._make(_HEADER.unpack_from(data))
+    header = ReadIndexHeader._make(_HEADER.unpack_from(data))
     return header._replace(next_item=max(header.next_item, 1))
 
 
@@ -94,7 +94,7 @@ def slot_count(data: npt.NDArray[np.uint8]) -> int:
     return 0
 
 
-def _possible_slots(data: npt.NDArray[np.uint8], header: IndexHeader) -> Iterator[int]:
+def _possible_slots(data: npt.NDArray[np.uint8], header: ReadIndexHeader) -> Iterator[int]:
     words = (len(data) - HEADER_BYTES) // SLOT_BYTES
     if header.next_item <= 1 or words <= ITEM_BYTES // SLOT_BYTES:
         return

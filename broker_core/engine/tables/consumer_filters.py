@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker_core.engine.tables.subscription import Subscription
+from broker_core.engine.tables.subscription import GroupSubscription
 from broker_core.errors import CodecError, FilterSyntaxError
 from broker_core.protocol.filter.bloom import BITS, HASHES, bloom_positions
 from broker_core.protocol.filter.evaluator import Filter, compile_filter
@@ -85,7 +85,7 @@ class ConsumerFilters:
         """Filters on a topic, also those of groups that left."""
         return list(self._topics.get(topic, {}).values())
 
-    def register(self, group: str, subscriptions: Iterable[Subscription]) -> None:
+    def register(self, group: str, subscriptions: Iterable[GroupSubscription]) -> None:
         """Take the subscriptions of a heartbeat; filters on topics that are not among them die."""
         wanted = {item.topic: item for item in subscriptions if item.expression_type == SQL92}
         for subscription in wanted.values():
@@ -96,7 +96,7 @@ class ConsumerFilters:
         """Let all filters of a group die: its last member left."""
         self._bury(group, keep=())
 
-    def _put(self, group: str, subscription: Subscription) -> None:
+    def _put(self, group: str, subscription: GroupSubscription) -> None:
         topic, version = subscription.topic, subscription.version
         known = self.get(topic, group)
         if known is not None and version <= known.client_version:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.engine.tables.subscription import Subscription, subscription_from_json
+from broker_core.engine.tables.subscription import GroupSubscription, subscription_from_json
 from broker_core.errors import CodecError
 from broker_core.protocol.json_body import parse_object
 
@@ -33,7 +33,7 @@ class ConsumerData:
     consume_type: str
     message_model: str
     consume_from_where: str
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[GroupSubscription, ...]
 
     @property
     def broadcasting(self) -> bool:

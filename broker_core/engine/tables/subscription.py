@@ -19,7 +19,7 @@ ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class GroupSubscription:
     """One topic of a group's subscription."""
 
     topic: str
@@ -54,7 +54,7 @@ class Subscription:
 
 def parse_subscription(
     topic: str, expression: str | None, *, expression_type: str | None = None, version: int = 0
-) -> Subscription:
+) -> GroupSubscription:
     """Build a subscription from an expression as it comes with a pull: ``*``, or tags divided by ``||``.
 
     Raises:
@@ -63,16 +63,16 @@ def parse_subscription(
     kind = expression_type or TAG
     text = expression or ALL
     if kind != TAG:
-        return Subscription(topic, text, version, kind)
+        return GroupSubscription(topic, text, version, kind)
     if text == ALL:
-        return Subscription(topic, ALL, version)
+        return GroupSubscription(topic, ALL, version)
     tags = frozenset(tag.strip() for tag in text.split("||") if tag.strip())
     if not tags:
         raise CodecError(f"the tag expression “{text[:200]}” names no tag; write * for all, or tags divided by ||")
-    return Subscription(topic, text, version, tags=tags, codes=frozenset(map(java_string_hash, tags)))
+    return GroupSubscription(topic, text, version, tags=tags, codes=frozenset(map(java_string_hash, tags)))
 
 
-def subscription_from_json(value: Mapping[str, Any]) -> Subscription:
+def subscription_from_json(value: Mapping[str, Any]) -> GroupSubscription:
     """Read a SubscriptionData object of a heartbeat.
 
     Raises:
@@ -88,7 +88,7 @@ def subscription_from_json(value: Mapping[str, Any]) -> Subscription:
         version = int(value.get("subVersion") or 0)
     except (TypeError, ValueError) as error:
         raise CodecError(f"the subscription of {topic} in a heartbeat holds no numbers where they belong") from error
-    return Subscription(
+    return GroupSubscription(
         topic=topic,
         expression=str(value.get("subString") or ALL),
         version=version,

@@ -88,7 +88,7 @@ class CheckRequest(NamedTuple):
     body: bytes
 
 
-class Producers(Protocol):
+class ProducerLookup(Protocol):
     """Connected producers, by group."""
 
     def living(self, group: str, /) -> int:
@@ -181,7 +181,7 @@ class TransactionEngine:
     def __init__(
         self,
         store: Store,
-        producers: Producers,
+        producers: ProducerLookup,
         settings: TransactionSettings,
         *,
         clock: Callable[[], int],

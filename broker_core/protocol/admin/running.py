@@ -73,7 +73,7 @@ class ConsumeOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumeResult:
+class DirectConsumeResult:
     """Answer of a consumer to one message that was sent to its listener."""
 
     outcome: ConsumeOutcome
@@ -113,7 +113,7 @@ def read_running_info(client_id: str, body: Body) -> RunningInfo:
     )
 
 
-def read_consume_result(body: Body) -> ConsumeResult:
+def read_consume_result(body: Body) -> DirectConsumeResult:
     """A ConsumeMessageDirectlyResult, from CONSUME_MESSAGE_DIRECTLY.
 
     Raises:
@@ -124,7 +124,7 @@ def read_consume_result(body: Body) -> ConsumeResult:
     if not isinstance(name, str):
         raise JsonBodyError("the consumer's answer names no consumeResult")
     known = {outcome.value: outcome for outcome in ConsumeOutcome}
-    return ConsumeResult(
+    return DirectConsumeResult(
         outcome=known.get(name, ConsumeOutcome.UNKNOWN),
         name=name,
         remark=str(value.get("remark") or ""),

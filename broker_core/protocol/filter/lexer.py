@@ -17,7 +17,7 @@ CHARACTERS_MAX = 32_768
 _SHOWN_CHARACTERS = 60
 
 
-class Kind(Enum):
+class SqlWordKind(Enum):
     """Kinds of tokens."""
 
     STRING = "a text"
@@ -40,7 +40,7 @@ class Token(NamedTuple):
         position: Of its first character, from 0.
     """
 
-    kind: Kind
+    kind: SqlWordKind
     text: str
     position: int
 
@@ -59,7 +59,7 @@ _TOKEN = re.compile(
 
 
 def tokens(text: str) -> list[Token]:
-    """Split an expression into its words, the last of kind `Kind.END`.
+    """Split an expression into its words, the last of kind `SqlWordKind.END`.
 
     Raises:
         FilterSyntaxError: It is too long, or a character belongs to no word.
@@ -79,16 +79,16 @@ def tokens(text: str) -> list[Token]:
             raise syntax_error(text, at, _lexical_fault(text, at))
         found.append(_token(match))
         at = match.end()
-    found.append(Token(Kind.END, "", len(text)))
+    found.append(Token(SqlWordKind.END, "", len(text)))
     return found
 
 
 def _token(match: re.Match[str]) -> Token:
-    kind, word, position = Kind[str(match.lastgroup)], match[0], match.start()
-    if kind is Kind.STRING:
+    kind, word, position = SqlWordKind[str(match.lastgroup)], match[0], match.start()
+    if kind is SqlWordKind.STRING:
         return Token(kind, word[1:-1].replace("''", "'"), position)
-    if kind is Kind.NAME and word.upper() in KEYWORDS:
-        return Token(Kind.KEYWORD, word.upper(), position)
+    if kind is SqlWordKind.NAME and word.upper() in KEYWORDS:
+        return Token(SqlWordKind.KEYWORD, word.upper(), position)
     return Token(kind, word, position)
 
 
@@ -109,5 +109,5 @@ def syntax_error(text: str, position: int, problem: str) -> FilterSyntaxError:
 
 def unexpected(text: str, token: Token, wanted: str) -> FilterSyntaxError:
     """The error for a word that should be another."""
-    found = "the expression ends" if token.kind is Kind.END else f"“{token.text[:_SHOWN_CHARACTERS]}” stands"
+    found = "the expression ends" if token.kind is SqlWordKind.END else f"“{token.text[:_SHOWN_CHARACTERS]}” stands"
     return syntax_error(text, token.position, f"{found} where {wanted} is expected")

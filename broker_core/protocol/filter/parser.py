@@ -37,7 +37,7 @@ from broker_core.protocol.filter.expression import (
     Truth,
     Value,
 )
-from broker_core.protocol.filter.lexer import Kind, Token, syntax_error, tokens, unexpected
+from broker_core.protocol.filter.lexer import SqlWordKind, Token, syntax_error, tokens, unexpected
 
 DEPTH_MAX = 50
 """Bound on nested parentheses, signs, NOTs and chained comparisons."""
@@ -70,7 +70,7 @@ class _Parser:
     def selector(self) -> Condition:
         start = self._token
         operand = self._or()
-        if self._token.kind is not Kind.END:
+        if self._token.kind is not SqlWordKind.END:
             raise unexpected(self._text, self._token, "the end of the expression")
         return self._condition(operand, start)
 
@@ -88,7 +88,7 @@ class _Parser:
     def _take(self, *words: str) -> str | None:
         """Take the next word if it is one of these keywords or operators."""
         token = self._token
-        if token.kind in (Kind.KEYWORD, Kind.OPERATOR) and token.text in words:
+        if token.kind in (SqlWordKind.KEYWORD, SqlWordKind.OPERATOR) and token.text in words:
             self._at += 1
             return token.text
         return None
@@ -111,7 +111,7 @@ class _Parser:
     def _joined(self, word: str, part: Callable[[], Operand], join: type[Or | And]) -> Operand:
         start = self._token
         first = part()
-        if self._token.kind is not Kind.KEYWORD or self._token.text != word:
+        if self._token.kind is not SqlWordKind.KEYWORD or self._token.text != word:
             return first
         operands = [self._condition(first, start)]
         while self._take(word):
@@ -153,13 +153,13 @@ class _Parser:
                 left = Order(word, low, self._ordered(self._unary(), after))
                 continue
             # NOT belongs to what follows it; alone it has no place behind an operand.
-            negated = self._token.text == "NOT" and self._token.kind is Kind.KEYWORD
+            negated = self._token.text == "NOT" and self._token.kind is SqlWordKind.KEYWORD
             ahead = self._tokens[self._at + 1] if negated else self._token
-            if ahead.kind is Kind.KEYWORD and ahead.text in ("BETWEEN", "IN"):
+            if ahead.kind is SqlWordKind.KEYWORD and ahead.text in ("BETWEEN", "IN"):
                 self._at += 2 if negated else 1
                 make = self._between if ahead.text == "BETWEEN" else self._in
                 left = make(left, start, negated)
-            elif ahead.kind is Kind.NAME and ahead.text.upper() in _TEXT_TESTS:
+            elif ahead.kind is SqlWordKind.NAME and ahead.text.upper() in _TEXT_TESTS:
                 self._at += 2 if negated else 1
                 left = Like(TextTest(ahead.text.upper()), left, self._text_constant(), negated)
             else:
@@ -190,23 +190,23 @@ class _Parser:
         return In(left, frozenset(texts), negated)
 
     def _text_constant(self) -> str:
-        if self._token.kind is not Kind.STRING:
+        if self._token.kind is not SqlWordKind.STRING:
             raise unexpected(self._text, self._token, "a text in quotes")
         return self._next().text
 
     def _unary(self) -> Operand:
         token = self._next()
-        if token.kind is Kind.OPERATOR and token.text in ("+", "-", "("):
+        if token.kind is SqlWordKind.OPERATOR and token.text in ("+", "-", "("):
             return self._nested(token)
-        if token.kind is Kind.STRING:
+        if token.kind is SqlWordKind.STRING:
             return Text(token.text)
-        if token.kind is Kind.INTEGER:
+        if token.kind is SqlWordKind.INTEGER:
             return self._integer(token)
-        if token.kind is Kind.FLOAT:
+        if token.kind is SqlWordKind.FLOAT:
             return self._float(token)
-        if token.kind is Kind.NAME:
+        if token.kind is SqlWordKind.NAME:
             return Property(token.text)
-        if token.kind is Kind.KEYWORD:
+        if token.kind is SqlWordKind.KEYWORD:
             if token.text == "NOT":
                 return self._nested(token)
             if token.text in ("TRUE", "FALSE", "NULL"):

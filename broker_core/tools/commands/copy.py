@@ -29,11 +29,11 @@ from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
 from broker_core.tools.commands.store_end import serving_store
-from broker_core.tools.copying.control import CopyControl, Surroundings
+from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import Ends, check_same, opened
 from broker_core.tools.copying.order import CopyOrder, CopyRange
 from broker_core.tools.copying.planner import CopyPlanner
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.copying.runner import CopyRunner
 from broker_core.tools.search.literals import parse_time
 
@@ -165,7 +165,7 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
         raise UsageError(f"a fault that may last {arguments.wait_max:g} s is no wait: give --wait-max more than 0")
     if arguments.resume is not None:
         _refuse_others(arguments)
-        with Receipt(arguments.resume) as receipt:
+        with CopyReceipt(arguments.resume) as receipt:
             order = _ends_of(arguments, receipt.plan.order)
             _check_target(order, refusal)
             source = security[0] or _keys("source")
@@ -184,7 +184,7 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
             reason = refusal(order.target, order.target_is_store)
             _say(f"dry run: nothing was changed{f'; a run would be refused: {reason}' if reason else ''}")
             return 0
-        with Receipt(arguments.receipt or _new_file(), plan) as receipt:
+        with CopyReceipt(arguments.receipt or _new_file(), plan) as receipt:
             return await _carry_out(receipt, ends, arguments)
 
 
@@ -283,9 +283,9 @@ def _new_file() -> Path:
 # ---- copying -----------------------------------------------------------------------------------------------------------
 
 
-async def _carry_out(receipt: Receipt, ends: Ends, arguments: argparse.Namespace) -> int:
+async def _carry_out(receipt: CopyReceipt, ends: Ends, arguments: argparse.Namespace) -> int:
     wakeable = Wakeable()
-    outside = Surroundings(asyncio.get_running_loop().time, wakeable.wait, _say)
+    outside = CopySurroundings(asyncio.get_running_loop().time, wakeable.wait, _say)
     rate = arguments.rate or receipt.plan.order.rate
     control = CopyControl(outside, rate=rate, wait_max_s=arguments.wait_max)
     runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, control)
@@ -312,11 +312,11 @@ async def _carry_out(receipt: Receipt, ends: Ends, arguments: argparse.Namespace
     return EXIT_INTERRUPTED if control.stopped_because == STOPPED else EXIT_PARTIAL
 
 
-def _is_complete(receipt: Receipt, runner: CopyRunner) -> bool:
+def _is_complete(receipt: CopyReceipt, runner: CopyRunner) -> bool:
     return runner.is_finished and not (receipt.counts.left_out or receipt.counts.gone or runner.offsets_not_set)
 
 
-def _last_word(receipt: Receipt, control: CopyControl, runner: CopyRunner) -> str:
+def _last_word(receipt: CopyReceipt, control: CopyControl, runner: CopyRunner) -> str:
     where = f"receipt: {receipt.path.absolute()}"
     if _is_complete(receipt, runner):
         return f"complete: {receipt.counts}; {where}"
@@ -331,7 +331,7 @@ def _last_word(receipt: Receipt, control: CopyControl, runner: CopyRunner) -> st
     return f"partial: {receipt.counts}, {receipt.left:,} left; {why}; {where}{going_on}"
 
 
-async def _watch(receipt: Receipt, control: CopyControl) -> None:
+async def _watch(receipt: CopyReceipt, control: CopyControl) -> None:
     """A line of progress a second."""
     before = -1
     while True:

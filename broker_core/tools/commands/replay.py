@@ -37,9 +37,9 @@ from broker_core.tools.commands.replay_arguments import (
 from broker_core.tools.replay.folder import replays_folder
 from broker_core.tools.replay.goal import check_goal
 from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_row
-from broker_core.tools.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
+from broker_core.tools.replay.journal import RECEIPT_FILE, Progress, ReplayJournal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.rewrite import ReplayTarget
 from broker_core.tools.replay.survey import ReplaySurvey
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
@@ -104,7 +104,7 @@ async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_sa
     check_arguments(arguments)
     source = access_of(arguments, find_saved, details)
     goal = goal_of_arguments(arguments, find_saved, source, details)
-    target = Target(
+    target = ReplayTarget(
         topic=arguments.to,
         group=arguments.to_group,
         to_origin=arguments.to_origin,
@@ -250,14 +250,14 @@ def _tell(survey: ReplaySurvey, outcome: Outcome | None) -> None:
 
 async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[ReplayPlan], ClusterAccess]) -> int:
     from broker_core.protocol.message.message_id import UniqueIdGenerator  # noqa: PLC0415  as above
-    from broker_core.tools.replay.runner import ReplayRunner, Surroundings  # noqa: PLC0415
+    from broker_core.tools.replay.runner import ReplayRunner, ReplaySurroundings  # noqa: PLC0415
 
     loop = asyncio.get_running_loop()
     wakeable = Wakeable()
 
-    with Journal(folder) as journal:
+    with ReplayJournal(folder) as journal:
         ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
-        outside = Surroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
+        outside = ReplaySurroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
         _say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
         goal = goal_of(journal.plan)
         async with goal.producer(PRODUCER_GROUP) as producer:
@@ -287,13 +287,13 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
         return _exit_code(journal, runner.stopped_because)
 
 
-def _exit_code(journal: Journal, stopped_because: str) -> int:
+def _exit_code(journal: ReplayJournal, stopped_because: str) -> int:
     if journal.left == 0 and not journal.progress.skipped:
         return 0
     return EXIT_INTERRUPTED if stopped_because == STOPPED else EXIT_PARTIAL
 
 
-def _last_word(journal: Journal, stopped_because: str, last_failure: str) -> str:
+def _last_word(journal: ReplayJournal, stopped_because: str, last_failure: str) -> str:
     receipt = f"receipt: {journal.folder / RECEIPT_FILE}"
     if journal.left == 0:
         return f"complete: {journal.progress}; {receipt}"
@@ -302,7 +302,7 @@ def _last_word(journal: Journal, stopped_because: str, last_failure: str) -> str
     return f"partial: {journal.progress}, {journal.left:,} left; {why}; {receipt}; {going_on}"
 
 
-async def _watch(journal: Journal, is_paused: Callable[[], bool]) -> None:
+async def _watch(journal: ReplayJournal, is_paused: Callable[[], bool]) -> None:
     """A line of progress a second."""
     before = -1
     while True:

@@ -67,7 +67,7 @@ exit codes: 0 complete, 1 partial, 2 wrong arguments or filter, 3 the store cann
 130 interrupted, 143 given up (terminated: no file is left)"""
 
 
-class RowMask(Protocol):
+class RowMasking(Protocol):
     """Hides in rows what rules say; this package does not know such rules."""
 
     @property
@@ -78,7 +78,7 @@ class RowMask(Protocol):
         """A row as it may be written; `MASKED` says what is hidden in it."""
 
 
-OpenMask = Callable[[Path], RowMask]
+OpenMask = Callable[[Path], RowMasking]
 
 
 def main(argv: list[str], *, open_mask: OpenMask | None = None, find_saved: FindSaved = no_saved) -> int:
@@ -152,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _mask(arguments: argparse.Namespace, open_mask: OpenMask | None) -> RowMask | None:
+def _mask(arguments: argparse.Namespace, open_mask: OpenMask | None) -> RowMasking | None:
     if arguments.mask is None:
         return None
     if open_mask is None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from broker_core.config import StoreConfig
 from broker_core.counted import counted
 from broker_core.engine.store.inspection.dump import Row, dump_config, dump_index, dump_messages, dump_queues
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.log_places import paths_of
 from broker_core.engine.store.message_store import MessageStore
@@ -137,7 +137,7 @@ def _dump(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
     levels = DelayLevels(arguments.delay_levels)
     check_directory(root, read_only=True, logs=_log_directories(arguments))
-    findings: list[Finding] = []
+    findings: list[StoreFinding] = []
     left_out = 0
     for line in _lines(arguments, root, levels, findings):
         sys.stdout.write(line + "\n")
@@ -160,7 +160,7 @@ def _log_directories(arguments: argparse.Namespace) -> list[Path]:
     return found
 
 
-def _tell(findings: list[Finding]) -> int:
+def _tell(findings: list[StoreFinding]) -> int:
     """Print what there is to say; returns how much that was."""
     for finding in findings:
         _say(str(finding))
@@ -169,7 +169,7 @@ def _tell(findings: list[Finding]) -> int:
     return count
 
 
-def _lines(arguments: argparse.Namespace, root: Path, levels: DelayLevels, findings: list[Finding]) -> Iterator[str]:
+def _lines(arguments: argparse.Namespace, root: Path, levels: DelayLevels, findings: list[StoreFinding]) -> Iterator[str]:
     topic: str | None = arguments.topic
     if arguments.kind == "messages":
         return dump_messages(root, topic, levels, findings, _log_directories(arguments))

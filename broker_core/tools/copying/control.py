@@ -25,7 +25,7 @@ class CopyStoppedError(OrbitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CopySurroundings:
     """What a copy takes from outside.
 
     Attributes:
@@ -48,7 +48,7 @@ class CopyControl:
         wait_max_s: How long one fault may last.
     """
 
-    def __init__(self, outside: Surroundings, *, rate: float | None, wait_max_s: float) -> None:
+    def __init__(self, outside: CopySurroundings, *, rate: float | None, wait_max_s: float) -> None:
         self.stopped_because = ""
         self.is_over_for_good = False
         """Whether it was stopped by something that going on would not mend."""

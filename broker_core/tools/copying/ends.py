@@ -17,7 +17,7 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.order import CopyOrder
 from broker_core.tools.copying.planner import CopySide
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.receipt import CopyReceipt
 
 PRODUCER_GROUP = "orbit-copy"
 
@@ -74,7 +74,7 @@ def _root(order: CopyOrder, stack: contextlib.AsyncExitStack, *, dry: bool) -> P
     return root
 
 
-async def check_same(receipt: Receipt, ends: Ends) -> None:
+async def check_same(receipt: CopyReceipt, ends: Ends) -> None:
     """See that both ends still are those of a receipt, by what their queues hold; addresses may have changed.
 
     Raises:

@@ -27,10 +27,10 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.tools.copying.control import FAULTS, CopyControl, CopyStoppedError
 from broker_core.tools.copying.copied_message import copied_message, is_copy_of
 from broker_core.tools.copying.reading import PartReader, SourceRead
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.replay.item import ReplayItem, item_of_message
 from broker_core.tools.replay.rewrite import Outgoing, Skipped
-from broker_core.tools.replay.send_batch import Ready, SendBatch
+from broker_core.tools.replay.send_batch import ReadyMessage, SendBatch
 
 SEND_TIMEOUT_MS = 10_000
 LOOKED_AT_MAX = 100_000
@@ -39,7 +39,7 @@ LOOKED_AT_BYTES_MAX = 64 * 1024 * 1024
 _NEVER_TAKEN = frozenset((ResponseCode.MESSAGE_ILLEGAL,))
 
 
-class Sender(Protocol):
+class CopySender(Protocol):
     """What is used of a producer."""
 
     async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
@@ -63,9 +63,9 @@ class QueueCopier:
         queue: MessageQueue,
         readers: Sequence[PartReader],
         *,
-        receipt: Receipt,
+        receipt: CopyReceipt,
         target: AdminClient,
-        sender: Sender,
+        sender: CopySender,
         control: CopyControl,
     ) -> None:
         self._queue = queue
@@ -78,7 +78,7 @@ class QueueCopier:
         self._maybe_sent = {number: receipt.parts[number].handed for number in self._readers}
         """CopyPart → source offset below which a message may be at the target though nothing says so."""
         self._handed: dict[int, int] = {}
-        self._held: Ready | None = None
+        self._held: ReadyMessage | None = None
         self._what = f"sending to queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
 
     async def run(self) -> None:
@@ -114,7 +114,7 @@ class QueueCopier:
                 first, first_ms = (reader, found), found.item.store_timestamp_ms
         return first
 
-    async def _ready(self, *, alone: bool) -> Ready | None:
+    async def _ready(self, *, alone: bool) -> ReadyMessage | None:
         """Take the next message that can go out.
 
         Args:
@@ -127,7 +127,7 @@ class QueueCopier:
             if isinstance(message, Outgoing) and place.item is not None:
                 self._hand_on(reader)
                 reader.take()
-                return Ready(number, place.item, message, encode_properties(message.properties))
+                return ReadyMessage(number, place.item, message, encode_properties(message.properties))
             if not alone:
                 return None
             if isinstance(message, Skipped):
@@ -186,11 +186,11 @@ class QueueCopier:
                 break
         self._control.is_over(self._what)
 
-    def _note_maybe_sent(self, messages: Sequence[Ready]) -> None:
+    def _note_maybe_sent(self, messages: Sequence[ReadyMessage]) -> None:
         for ready in messages:
             self._maybe_sent[ready.number] = max(self._maybe_sent[ready.number], ready.item.queue_offset + 1)
 
-    async def _refused(self, messages: Sequence[Ready], error: OrbitError) -> None:
+    async def _refused(self, messages: Sequence[ReadyMessage], error: OrbitError) -> None:
         """A broker that never takes a batch may take its messages; one that it does not take alone is left out."""
         if len(messages) > 1:
             for ready in messages:
@@ -213,7 +213,7 @@ class QueueCopier:
         self._control.stop(text, for_good=True)
         self._control.check()
 
-    def _note_sent(self, messages: Sequence[Ready], at: int) -> None:
+    def _note_sent(self, messages: Sequence[ReadyMessage], at: int) -> None:
         def run_of(place: int) -> tuple[int, int, bool]:
             ready = messages[place]
             offset = ready.item.queue_offset
@@ -237,7 +237,7 @@ class QueueCopier:
             if self._without_arrived([ready], arrived):
                 self._held = ready
 
-    def _without_arrived(self, messages: Sequence[Ready], arrived: deque[tuple[int, ReplayItem]]) -> list[Ready]:
+    def _without_arrived(self, messages: Sequence[ReadyMessage], arrived: deque[tuple[int, ReplayItem]]) -> list[ReadyMessage]:
         """Note those of the first messages that are at the target; returns the others. Takes what it passes off ``arrived``."""
         for place, ready in enumerate(messages):
             behind = next((step for step, (_at, item) in enumerate(arrived) if is_copy_of(item, ready.message)), None)
@@ -281,5 +281,5 @@ def _outgoing(place: SourceRead) -> Outgoing | Skipped | None:
     return Skipped(place.reason) if place.reason else None
 
 
-def _batch_of(messages: Sequence[Ready], queue: MessageQueue) -> SendBatch:
+def _batch_of(messages: Sequence[ReadyMessage], queue: MessageQueue) -> SendBatch:
     return SendBatch(queue, list(messages))

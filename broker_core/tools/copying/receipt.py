@@ -70,7 +70,7 @@ class PartState:
     positions: dict[int, int | None]
 
 
-class Receipt:
+class CopyReceipt:
     """An open receipt; no other process can have it open.
 
     Args:

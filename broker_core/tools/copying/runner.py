@@ -14,9 +14,9 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.control import CopyControl, CopyStoppedError
 from broker_core.tools.copying.plan import GroupPlan, OffsetPlan, TopicPlan
-from broker_core.tools.copying.queue_copier import QueueCopier, Sender
+from broker_core.tools.copying.queue_copier import CopySender, QueueCopier
 from broker_core.tools.copying.reading import PartReader
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.receipt import CopyReceipt
 
 QUEUES_AT_ONCE = 16
 """Target queues that are written to at the same time."""
@@ -33,7 +33,7 @@ class CopyRunner:
     """
 
     def __init__(
-        self, receipt: Receipt, source: AdminClient, target: AdminClient, sender: Sender, control: CopyControl
+        self, receipt: CopyReceipt, source: AdminClient, target: AdminClient, sender: CopySender, control: CopyControl
     ) -> None:
         self._receipt = receipt
         self._plan = receipt.plan

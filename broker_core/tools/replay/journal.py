@@ -31,7 +31,7 @@ from broker_core.errors import CodecError, UsageError
 from broker_core.tools.line_file import LineFile
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.rewrite import ReplayTarget
 
 PLAN_FILE = "plan.json"
 SPOOL_FILE = "messages.spool"
@@ -62,7 +62,7 @@ class ReplayPlan:
 
     source: str
     name_servers: str
-    target: Target
+    target: ReplayTarget
     pace: Pace
     count: int
     body_bytes: int
@@ -90,7 +90,7 @@ class ReplayPlan:
             return cls(
                 source=str(values["source"]),
                 name_servers=str(values["nameServers"]),
-                target=Target.from_json(values["target"]),
+                target=ReplayTarget.from_json(values["target"]),
                 pace=Pace.from_json(values["pace"]),
                 count=int(values["count"]),
                 body_bytes=int(values["bodyBytes"]),
@@ -199,7 +199,7 @@ class Result:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-class Journal:
+class ReplayJournal:
     """An open replay; no other process can have it open.
 
     Args:

@@ -23,7 +23,7 @@ _SENT_ALONE = TIMED | {props.INNER_MULTI_DISPATCH}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ReplayTarget:
     """Where messages go, and what becomes of them. Exactly one of the first three is given.
 
     Attributes:
@@ -55,7 +55,7 @@ class Target:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: Any) -> Target:  # noqa: ANN401  JSON
+    def from_json(cls, values: Any) -> ReplayTarget:  # noqa: ANN401  JSON
         """Target of a plan's file; raises `CodecError` where it is none."""
         try:
             return cls(**values)
@@ -102,7 +102,7 @@ def first_topic(item: ReplayItem) -> str:
     return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic
 
 
-def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
+def outgoing(item: ReplayItem, target: ReplayTarget) -> Outgoing | Skipped:
     """What a message becomes, or why it is left out."""
     if not item.body:
         return Skipped("it has no body, and brokers refuse empty ones")
@@ -124,7 +124,7 @@ def producer_flags(sys_flag: int) -> int:
     return sys_flag & (_PRODUCER_BITS if sys_flag & COMPRESSED else MULTI_TAGS)
 
 
-def _properties(item: ReplayItem, target: Target) -> dict[str, str]:
+def _properties(item: ReplayItem, target: ReplayTarget) -> dict[str, str]:
     origin_id = item.origin_id if target.link else ""
     kept = resent_properties(item.properties, origin_id, without_delay=target.without_delay or _is_retry(item))
     if target.new_ids:

@@ -20,9 +20,9 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import UNIQUE_KEY, encode_properties
 from broker_core.tools.replay.item import ReplayItem
-from broker_core.tools.replay.journal import Journal, Result
+from broker_core.tools.replay.journal import ReplayJournal, Result
 from broker_core.tools.replay.rewrite import Outgoing, Skipped, outgoing
-from broker_core.tools.replay.send_batch import Ready, SendBatch
+from broker_core.tools.replay.send_batch import ReadyMessage, SendBatch
 
 GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ BUSY_PAUSES_S = (0.1, 0.4, 1.6, 3.2)
 _BUSY = frozenset((ResponseCode.SYSTEM_BUSY,))
 
 
-class Sender(Protocol):
+class ReplaySender(Protocol):
     """What is used of a producer."""
 
     async def queues(self, topic: str) -> list[MessageQueue]:
@@ -46,7 +46,7 @@ class Sender(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ReplaySurroundings:
     """What a runner takes from outside.
 
     Attributes:
@@ -74,7 +74,13 @@ class ReplayRunner:
     """
 
     def __init__(
-        self, journal: Journal, sender: Sender, outside: Surroundings, *, failures_max: int, one_by_one: bool = False
+        self,
+        journal: ReplayJournal,
+        sender: ReplaySender,
+        outside: ReplaySurroundings,
+        *,
+        failures_max: int,
+        one_by_one: bool = False,
     ) -> None:
         if failures_max < 1:
             raise UsageError(f"a replay stops after 1 failure or more, not {failures_max}")
@@ -92,7 +98,7 @@ class ReplayRunner:
         self._opened: set[tuple[str, str]] = set()
         self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
         self._under_way: set[asyncio.Task[None]] = set()
-        self._gathered: list[Ready] = []
+        self._gathered: list[ReadyMessage] = []
         self._gathered_bytes = 0
         self._skipped: list[Result] = []
         self._fault: BaseException | None = None
@@ -200,7 +206,7 @@ class ReplayRunner:
             message = message._replace(queue_id=number)
         if target.new_ids:
             message.properties[UNIQUE_KEY] = self._outside.new_id()
-        ready = Ready(number, item, message, encode_properties(message.properties))
+        ready = ReadyMessage(number, item, message, encode_properties(message.properties))
         self._gathered.append(ready)
         self._gathered_bytes += ready.bytes
 
@@ -237,7 +243,7 @@ class ReplayRunner:
             self._fault = self._fault or error
             self._end("of a fault of Orbit itself")
 
-    async def _batches(self, gathered: Sequence[Ready]) -> list[SendBatch]:
+    async def _batches(self, gathered: Sequence[ReadyMessage]) -> list[SendBatch]:
         batches: list[SendBatch] = []
         last: dict[MessageQueue, SendBatch] = {}
         unknown: dict[str, str] = {}
@@ -307,7 +313,7 @@ class ReplayRunner:
             for index, ready in enumerate(batch.messages)
         ])  # fmt: skip
 
-    def _receipt(self, ready: Ready, result: SendResult, index: int, ids: list[str], now_ms: int) -> dict[str, Any]:
+    def _receipt(self, ready: ReadyMessage, result: SendResult, index: int, ids: list[str], now_ms: int) -> dict[str, Any]:
         more: dict[str, Any] = {
             "topic": ready.message.topic,
             "broker": result.queue.broker_name,
@@ -320,7 +326,7 @@ class ReplayRunner:
         }
         return more | {"maybeTwice": True} if self._journal.is_in_doubt(ready.number) else more
 
-    def _note_failure(self, messages: Sequence[Ready], reason: str, *, maybe_stored: bool) -> None:
+    def _note_failure(self, messages: Sequence[ReadyMessage], reason: str, *, maybe_stored: bool) -> None:
         self.last_failure = reason
         results = []
         for ready in messages:

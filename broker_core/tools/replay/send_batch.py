@@ -15,7 +15,7 @@ BATCH_MESSAGES_MAX = 64
 BATCH_BYTES_MAX = 128 * 1024
 
 
-class Ready(NamedTuple):
+class ReadyMessage(NamedTuple):
     """A message that can go out.
 
     Attributes:
@@ -41,10 +41,10 @@ class SendBatch:
     """One request: a message, or a batch of messages that were born in the same millisecond."""
 
     queue: MessageQueue
-    messages: list[Ready] = field(default_factory=list)
+    messages: list[ReadyMessage] = field(default_factory=list)
     bytes: int = 0
 
-    def takes(self, ready: Ready) -> bool:
+    def takes(self, ready: ReadyMessage) -> bool:
         """Whether a message may travel with those that are in it."""
         if not self.messages:
             return True
@@ -53,7 +53,7 @@ class SendBatch:
         alike = first.born_timestamp_ms == message.born_timestamp_ms
         return fits and alike and first.can_be_batched and message.can_be_batched
 
-    def add(self, ready: Ready) -> None:
+    def add(self, ready: ReadyMessage) -> None:
         """Put a message in behind the others."""
         self.messages.append(ready)
         self.bytes += ready.bytes

@@ -10,7 +10,7 @@ from broker_core.protocol.message import properties as props
 from broker_core.tools.replay.audience import Kinds
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Skipped, Target, outgoing
+from broker_core.tools.replay.rewrite import ReplayTarget, Skipped, outgoing
 from broker_core.tools.search.fields import state_of_topic
 
 ROUTES_SHOWN = 20
@@ -30,7 +30,7 @@ class ReplaySurvey:
         pace: How fast.
     """
 
-    def __init__(self, target: Target, pace: Pace) -> None:
+    def __init__(self, target: ReplayTarget, pace: Pace) -> None:
         self.count = 0
         self.topics: set[str] = set()
         """Where messages go."""

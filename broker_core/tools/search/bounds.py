@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from broker_core.tools.search.expression import And, Comparison, Expression, Not, Operator, Or
+from broker_core.tools.search.expression import AnyCondition, Comparison, EveryCondition, Expression, NotCondition, Operator
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
@@ -38,12 +38,12 @@ def interval_of(expression: Expression, field: str) -> Interval:
     match expression:
         case Comparison():
             return _of_comparison(expression) if expression.field.name == field else EVERYTHING
-        case Not():
+        case NotCondition():
             return EVERYTHING
-        case And(items):
+        case EveryCondition(items):
             found = [interval_of(item, field) for item in items]
             return Interval(max(one.low for one in found), min(one.high for one in found))
-        case Or(items):
+        case AnyCondition(items):
             found = [one for one in (interval_of(item, field) for item in items) if one.low <= one.high]
             return Interval(min((one.low for one in found), default=0), max((one.high for one in found), default=-1))
 
@@ -69,10 +69,10 @@ def lookups_of(expression: Expression) -> frozenset[Lookup] | None:
     match expression:
         case Comparison(field, Operator.EQUAL | Operator.IN, values) if field.name in ("key", "id"):
             return frozenset(Lookup(field.name, str(value)) for value in values)
-        case And(items):
+        case EveryCondition(items):
             found = [one for one in map(lookups_of, items) if one is not None]
             return min(found, key=len, default=None)
-        case Or(items):
+        case AnyCondition(items):
             every = [lookups_of(item) for item in items]
             known = [one for one in every if one is not None]
             return frozenset().union(*known) if len(known) == len(every) else None
@@ -84,8 +84,8 @@ def literal_topics(expression: Expression) -> frozenset[str]:
     match expression:
         case Comparison(field, Operator.EQUAL | Operator.IN, values) if field.name == "topic":
             return frozenset(map(str, values))
-        case Not(item):
+        case NotCondition(item):
             return literal_topics(item)
-        case And(items) | Or(items):
+        case EveryCondition(items) | AnyCondition(items):
             return frozenset().union(*map(literal_topics, items))
     return frozenset()

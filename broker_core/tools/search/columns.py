@@ -21,7 +21,7 @@ import numpy.typing as npt
 from broker_core.engine.store.layout import Bools, Bytes, Int64s, RecordHeads
 from broker_core.engine.store.record_columns import topic_groups
 from broker_core.protocol.message.sys_flag import COMPRESSED
-from broker_core.tools.search.expression import And, Comparison, Expression, Not, Operator, Or
+from broker_core.tools.search.expression import AnyCondition, Comparison, EveryCondition, Expression, NotCondition, Operator
 from broker_core.tools.search.facts import ORDERS, compare
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.tools.search.needles import needles_of
@@ -123,10 +123,10 @@ class WindowFilter:
         match expression:
             case Comparison():
                 return self._comparison(expression, rows)
-            case Not(item):
+            case NotCondition(item):
                 sure, possible = self._of(item, rows)
                 return Verdicts(~possible, ~sure)
-            case And(items):
+            case EveryCondition(items):
                 sure, possible = rows.copy(), rows.copy()
                 for item in items:
                     if not possible.any():
@@ -135,7 +135,7 @@ class WindowFilter:
                     sure &= found.sure
                     possible &= found.possible
                 return Verdicts(sure & possible, possible)
-            case Or(items):
+            case AnyCondition(items):
                 sure, possible = np.zeros_like(rows), np.zeros_like(rows)
                 for item in items:
                     left = rows & ~sure

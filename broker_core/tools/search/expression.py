@@ -1,6 +1,6 @@
 """The filter as a tree of values, and three-valued logic over it. Knows neither text nor messages.
 
-A filter is a `Comparison`, or a `Not`, `And` or `Or` of filters.
+A filter is a `Comparison`, or a `NotCondition`, `EveryCondition` or `AnyCondition` of filters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from broker_core.tools.search.patterns import SearchPattern
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """What the values of a field are."""
 
     TEXT = "text"
@@ -65,18 +65,18 @@ class Field:
         name: As in the language: ``topic``, ``prop``, ``body``, …
         kind: What its values are.
         prop: Name of the property, for ``prop``.
-        path: Where in the body's JSON; not empty for `Kind.JSON` alone.
+        path: Where in the body's JSON; not empty for `FieldKind.JSON` alone.
     """
 
     name: str
-    kind: Kind
+    kind: FieldKind
     prop: str = ""
     path: tuple[PathStep, ...] = ()
 
     @property
     def is_body(self) -> bool:
         """Whether the body must be looked at."""
-        return self.kind in (Kind.BODY, Kind.JSON)
+        return self.kind in (FieldKind.BODY, FieldKind.JSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +93,27 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotCondition:
     """The opposite."""
 
     item: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class EveryCondition:
     """All of at least two."""
 
     items: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class AnyCondition:
     """Any of at least two."""
 
     items: tuple[Expression, ...]
 
 
-Expression = Comparison | Not | And | Or
+Expression = Comparison | NotCondition | EveryCondition | AnyCondition
 
 
 def comparisons(expression: Expression) -> Iterator[Comparison]:
@@ -121,9 +121,9 @@ def comparisons(expression: Expression) -> Iterator[Comparison]:
     match expression:
         case Comparison():
             yield expression
-        case Not(item):
+        case NotCondition(item):
             yield from comparisons(item)
-        case And(items) | Or(items):
+        case EveryCondition(items) | AnyCondition(items):
             for item in items:
                 yield from comparisons(item)
 
@@ -137,12 +137,12 @@ def verdict(expression: Expression, known: Callable[[Comparison], bool | None]) 
     match expression:
         case Comparison():
             return known(expression)
-        case Not(item):
+        case NotCondition(item):
             found = verdict(item, known)
             return None if found is None else not found
-        case And(items):
+        case EveryCondition(items):
             return _decided((verdict(item, known) for item in items), by=False)
-        case Or(items):
+        case AnyCondition(items):
             return _decided((verdict(item, known) for item in items), by=True)
 
 

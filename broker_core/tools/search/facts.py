@@ -23,15 +23,15 @@ from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import DELAY, KEY_SEPARATOR, KEYS, PRODUCER_GROUP, REAL_TOPIC, TAGS, UNIQUE_KEY
 from broker_core.tools.search.expression import (
-    And,
+    AnyCondition,
     AnyItem,
     Comparison,
+    EveryCondition,
     Expression,
     Field,
-    Kind,
-    Not,
+    FieldKind,
+    NotCondition,
     Operator,
-    Or,
     PathStep,
     Scalar,
 )
@@ -93,7 +93,7 @@ class MessageFacts:
 
     def values(self, field: Field) -> tuple[Any, ...]:
         """All values of a field."""
-        if field.kind is Kind.JSON:
+        if field.kind is FieldKind.JSON:
             return tuple(_at_path(self.json[0], field.path)) if self.json else ()
         if field.name == "prop":
             return _present(self.message.properties.get(field.prop))
@@ -148,18 +148,18 @@ def matches(expression: Expression, facts: MessageFacts) -> bool:
     match expression:
         case Comparison():
             return holds(expression, facts)
-        case Not(item):
+        case NotCondition(item):
             return not matches(item, facts)
-        case And(items):
+        case EveryCondition(items):
             return all(matches(item, facts) for item in items)
-        case Or(items):
+        case AnyCondition(items):
             return any(matches(item, facts) for item in items)
 
 
 def holds(comparison: Comparison, facts: MessageFacts) -> bool:
     """Whether a comparison holds for any value that a message has."""
     operator = comparison.operator
-    if operator is Operator.CONTAINS and comparison.field.kind is Kind.BODY:
+    if operator is Operator.CONTAINS and comparison.field.kind is FieldKind.BODY:
         return utf8(str(comparison.values[0])) in facts.body
     return compare(comparison, facts.values(comparison.field))
 
@@ -187,7 +187,7 @@ def utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _equal(kind: Kind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  any JSON
+def _equal(kind: FieldKind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  any JSON
     if isinstance(literal, bool) or literal is None:
         return value is literal
     if isinstance(literal, (int, float)):
@@ -196,15 +196,15 @@ def _equal(kind: Kind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  an
     return isinstance(value, str) and value == literal
 
 
-def _in_order(operator: Operator, kind: Kind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  any JSON
+def _in_order(operator: Operator, kind: FieldKind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  any JSON
     if isinstance(literal, str):
         return isinstance(value, str) and bool(ORDERS[operator](value, literal))
     number = _as_number(kind, value)
     return number is not None and bool(ORDERS[operator](number, literal))
 
 
-def _as_number(kind: Kind, value: Any) -> int | float | None:  # noqa: ANN401  any JSON
-    if kind is Kind.PROPERTY and isinstance(value, str):
+def _as_number(kind: FieldKind, value: Any) -> int | float | None:  # noqa: ANN401  any JSON
+    if kind is FieldKind.PROPERTY and isinstance(value, str):
         if not _NUMBER.fullmatch(value):
             return None
         return int(value) if value.lstrip("+-").isdecimal() else float(value)

@@ -14,7 +14,7 @@ from broker_core.protocol.names import (
     TRACE_TOPIC,
     WHEEL_TIMER_TOPIC,
 )
-from broker_core.tools.search.expression import Kind, Operator
+from broker_core.tools.search.expression import FieldKind, Operator
 
 STATES = ("normal", "delayed", "half", "op", "retry", "dead", "trace", "timer")
 
@@ -28,24 +28,24 @@ _STATE_OF_TOPIC = {
 }
 
 KINDS = {
-    "topic": Kind.TEXT,
-    "queue": Kind.INTEGER,
-    "offset": Kind.INTEGER,
-    "position": Kind.INTEGER,
-    "id": Kind.TEXT,
-    "key": Kind.TEXT,
-    "tag": Kind.TEXT,
-    "prop": Kind.PROPERTY,
-    "body": Kind.BODY,
-    "body_bytes": Kind.SIZE,
-    "size": Kind.SIZE,
-    "host": Kind.TEXT,
-    "born": Kind.TIME,
-    "stored": Kind.TIME,
-    "group": Kind.TEXT,
-    "state": Kind.STATE,
-    "reconsume": Kind.INTEGER,
-    "delay_level": Kind.INTEGER,
+    "topic": FieldKind.TEXT,
+    "queue": FieldKind.INTEGER,
+    "offset": FieldKind.INTEGER,
+    "position": FieldKind.INTEGER,
+    "id": FieldKind.TEXT,
+    "key": FieldKind.TEXT,
+    "tag": FieldKind.TEXT,
+    "prop": FieldKind.PROPERTY,
+    "body": FieldKind.BODY,
+    "body_bytes": FieldKind.SIZE,
+    "size": FieldKind.SIZE,
+    "host": FieldKind.TEXT,
+    "born": FieldKind.TIME,
+    "stored": FieldKind.TIME,
+    "group": FieldKind.TEXT,
+    "state": FieldKind.STATE,
+    "reconsume": FieldKind.INTEGER,
+    "delay_level": FieldKind.INTEGER,
 }
 """Fields by name; ``prop`` is followed by a name, and ``body`` may be by a JSON path."""
 
@@ -54,14 +54,14 @@ _ORDER = frozenset((Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Ope
 _TEXTUAL = frozenset((Operator.MATCHES, Operator.CONTAINS))
 
 OPERATORS = {
-    Kind.TEXT: _EQUALITY | _ORDER | _TEXTUAL,
-    Kind.INTEGER: _EQUALITY | _ORDER,
-    Kind.SIZE: _EQUALITY | _ORDER,
-    Kind.TIME: _EQUALITY | _ORDER,
-    Kind.STATE: _EQUALITY,
-    Kind.PROPERTY: _EQUALITY | _ORDER | _TEXTUAL,
-    Kind.BODY: _EQUALITY | _TEXTUAL,
-    Kind.JSON: _EQUALITY | _ORDER | _TEXTUAL,
+    FieldKind.TEXT: _EQUALITY | _ORDER | _TEXTUAL,
+    FieldKind.INTEGER: _EQUALITY | _ORDER,
+    FieldKind.SIZE: _EQUALITY | _ORDER,
+    FieldKind.TIME: _EQUALITY | _ORDER,
+    FieldKind.STATE: _EQUALITY,
+    FieldKind.PROPERTY: _EQUALITY | _ORDER | _TEXTUAL,
+    FieldKind.BODY: _EQUALITY | _TEXTUAL,
+    FieldKind.JSON: _EQUALITY | _ORDER | _TEXTUAL,
 }
 """What each kind of field can be compared by."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from broker_core.engine.store.index_layout import items_of, key_hash, slots_of
-from broker_core.engine.store.inspection.index_check import IndexFile, load_index
+from broker_core.engine.store.inspection.index_check import LoadedIndex, load_index
 
 Range = tuple[int, int]
 """From, up to: physical offsets of records."""
@@ -51,7 +51,7 @@ class KeyIndex:
                 found.update(chain)
         return found
 
-    def _distrust(self, file: IndexFile) -> int:
+    def _distrust(self, file: LoadedIndex) -> int:
         """Give a file up; returns the place of its last record, which lies behind what is to be scanned instead."""
         assert file.header is not None
         self._files.remove(file)
@@ -59,7 +59,7 @@ class KeyIndex:
         return file.header.end_offset
 
 
-def _is_usable(file: IndexFile) -> bool:
+def _is_usable(file: LoadedIndex) -> bool:
     """Whether the header says what the first and the last item do; one that was damaged may name any part of the log."""
     header = file.header
     if header is None or file.slots <= 0 or header.next_item <= 1:
@@ -71,7 +71,7 @@ def _is_usable(file: IndexFile) -> bool:
     return (first, last) == (header.begin_offset, header.end_offset)
 
 
-def _gaps(files: list[IndexFile], log_start: int, log_end: int) -> list[Range]:
+def _gaps(files: list[LoadedIndex], log_start: int, log_end: int) -> list[Range]:
     """What lies before, between and behind the files; the record at the end of one may have more keys than went into it."""
     gaps: list[Range] = []
     reached = log_start
@@ -86,7 +86,7 @@ def _gaps(files: list[IndexFile], log_start: int, log_end: int) -> list[Range]:
     return gaps
 
 
-def _chain(file: IndexFile, value: int) -> list[int] | None:
+def _chain(file: LoadedIndex, value: int) -> list[int] | None:
     """Physical offsets under a hash; None where the chain is damaged."""
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
     found: list[int] = []

@@ -25,14 +25,14 @@ from typing import NoReturn
 from broker_core.errors import FilterError
 from broker_core.tools.search.expression import (
     ANY_ITEM,
-    And,
+    AnyCondition,
     Comparison,
+    EveryCondition,
     Expression,
     Field,
-    Kind,
-    Not,
+    FieldKind,
+    NotCondition,
     Operator,
-    Or,
     PathStep,
     Scalar,
 )
@@ -127,13 +127,13 @@ class _Parser:
         items = [self._all()]
         while self._take_word("or"):
             items.append(self._all())
-        return items[0] if len(items) == 1 else Or(tuple(items))
+        return items[0] if len(items) == 1 else AnyCondition(tuple(items))
 
     def _all(self) -> Expression:
         items = [self._one()]
         while self._take_word("and"):
             items.append(self._one())
-        return items[0] if len(items) == 1 else And(tuple(items))
+        return items[0] if len(items) == 1 else EveryCondition(tuple(items))
 
     def _one(self) -> Expression:
         token = self._token
@@ -148,7 +148,7 @@ class _Parser:
             found = self._any()
             self._take_symbol(")")
         else:
-            found = Not(self._one())
+            found = NotCondition(self._one())
         self._depth -= 1
         return found
 
@@ -184,7 +184,7 @@ class _Parser:
         if token.text == "prop":
             return Field("prop", kind, prop=self._property_name(token, path))
         if path:
-            return Field("body", Kind.JSON, path=path)
+            return Field("body", FieldKind.JSON, path=path)
         return Field(token.text, kind)
 
     def _property_name(self, token: _Token, path: tuple[PathStep, ...]) -> str:
@@ -250,18 +250,18 @@ class _Parser:
         if operator in (Operator.MATCHES, Operator.CONTAINS):
             return self._text_of(token, "a regular expression" if operator is Operator.MATCHES else "text")
         match field.kind:
-            case Kind.TEXT | Kind.BODY:
+            case FieldKind.TEXT | FieldKind.BODY:
                 return self._text_of(token, "text")
-            case Kind.INTEGER:
+            case FieldKind.INTEGER:
                 return self._checked(token, _whole_number(token.text), "a whole number")
-            case Kind.SIZE:
+            case FieldKind.SIZE:
                 return self._checked(token, parse_size(token.text), "a size such as 200, 10KB or 1.5MB")
-            case Kind.TIME:
+            case FieldKind.TIME:
                 words = "a time such as 2026-11-21T10:00:00, milliseconds since 1970, or -15m"
                 return self._checked(token, parse_time(token.text, self._now_ms), words)
-            case Kind.STATE:
+            case FieldKind.STATE:
                 return self._checked(token, token.text if token.text in STATES else None, f"one of {', '.join(STATES)}")
-            case Kind.PROPERTY | Kind.JSON:
+            case FieldKind.PROPERTY | FieldKind.JSON:
                 return self._any_value(token, field)
 
     def _text_of(self, token: _Token, what: str) -> str:
@@ -274,9 +274,9 @@ class _Parser:
             return token.text
         if token.kind == "literal" and _NUMBER.fullmatch(token.text):
             return _number(token.text)
-        if field.kind is Kind.JSON and token.kind == "word" and token.text in _CONSTANTS:
+        if field.kind is FieldKind.JSON and token.kind == "word" and token.text in _CONSTANTS:
             return _CONSTANTS[token.text]
-        what = "a number, true, false, null" if field.kind is Kind.JSON else "a number"
+        what = "a number, true, false, null" if field.kind is FieldKind.JSON else "a number"
         return self._fail(f"expected {what} or text in quotes, found {token}", token.start, token.end - token.start)
 
     def _checked(self, token: _Token, value: Scalar, what: str) -> Scalar:

@@ -9,10 +9,19 @@ import re
 
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
 from broker_core.protocol.names import LMQ_PREFIX
-from broker_core.tools.search.expression import And, Comparison, Expression, Field, Kind, Not, Operator, Or
+from broker_core.tools.search.expression import (
+    AnyCondition,
+    Comparison,
+    EveryCondition,
+    Expression,
+    Field,
+    FieldKind,
+    NotCondition,
+    Operator,
+)
 from broker_core.tools.search.patterns import SearchPattern
 
-_DISPATCHED = Field("prop", Kind.PROPERTY, prop=INNER_MULTI_DISPATCH)
+_DISPATCHED = Field("prop", FieldKind.PROPERTY, prop=INNER_MULTI_DISPATCH)
 
 
 def told_by_records(expression: Expression) -> Expression:
@@ -20,12 +29,12 @@ def told_by_records(expression: Expression) -> Expression:
     match expression:
         case Comparison():
             return _comparison(expression)
-        case Not(item):
-            return Not(told_by_records(item))
-        case And(items):
-            return And(tuple(map(told_by_records, items)))
-        case Or(items):
-            return Or(tuple(map(told_by_records, items)))
+        case NotCondition(item):
+            return NotCondition(told_by_records(item))
+        case EveryCondition(items):
+            return EveryCondition(tuple(map(told_by_records, items)))
+        case AnyCondition(items):
+            return AnyCondition(tuple(map(told_by_records, items)))
 
 
 def _comparison(comparison: Comparison) -> Expression:
@@ -38,6 +47,10 @@ def _comparison(comparison: Comparison) -> Expression:
     pattern = SearchPattern(f"(?:^|,)(?:{ends})(?:,|$)")
     dispatched = Comparison(_DISPATCHED, Operator.MATCHES, (pattern.pattern,), pattern, comparison.position)
     if comparison.operator is Operator.NOT_EQUAL:
-        return Not(dispatched)
+        return NotCondition(dispatched)
     own = tuple(name for name in names if not name.startswith(LMQ_PREFIX))
-    return Or((Comparison(comparison.field, Operator.IN, own, None, comparison.position), dispatched)) if own else dispatched
+    return (
+        AnyCondition((Comparison(comparison.field, Operator.IN, own, None, comparison.position), dispatched))
+        if own
+        else dispatched
+    )

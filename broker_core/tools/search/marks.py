@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broker_core.errors import UsageError
-from broker_core.tools.search.expression import And, Comparison, Expression, Kind, Not, Operator, Or
+from broker_core.tools.search.expression import (
+    AnyCondition,
+    Comparison,
+    EveryCondition,
+    Expression,
+    FieldKind,
+    NotCondition,
+    Operator,
+)
 from broker_core.tools.search.patterns import MarkPattern
 
 MARKS_MAX = 100
@@ -61,9 +69,9 @@ def _wanted(expression: Expression, *, denied: bool) -> Iterator[Comparison]:
         case Comparison():
             if denied == (expression.operator is Operator.NOT_EQUAL):
                 yield expression
-        case Not(item):
+        case NotCondition(item):
             yield from _wanted(item, denied=not denied)
-        case And(items) | Or(items):
+        case EveryCondition(items) | AnyCondition(items):
             for item in items:
                 yield from _wanted(item, denied=denied)
 
@@ -79,7 +87,7 @@ def _texts(comparison: Comparison) -> Iterator[str]:
     for value in comparison.values:
         if isinstance(value, str) and value:
             yield re.escape(value)
-        elif comparison.field.kind is Kind.JSON and isinstance(value, (int, float)) and not isinstance(value, bool):
+        elif comparison.field.kind is FieldKind.JSON and isinstance(value, (int, float)) and not isinstance(value, bool):
             yield _NUMBER_EDGES.format(re.escape(json.dumps(value)))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from broker_core.errors import CodecError
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import DELAY, KEYS, NAME_SEPARATOR, TAGS
-from broker_core.tools.search.expression import Comparison, Kind, Operator
+from broker_core.tools.search.expression import Comparison, FieldKind, Operator
 from broker_core.tools.search.facts import utf8
 
 _REPLACEMENT = "\ufffd"
@@ -56,7 +56,7 @@ def needles_of(comparison: Comparison) -> Needles | None:
 def _body_needles(comparison: Comparison) -> Needles | None:
     operator, texts = comparison.operator, _texts(comparison)
     is_opposite = operator is Operator.NOT_EQUAL
-    if comparison.field.kind is Kind.BODY:
+    if comparison.field.kind is FieldKind.BODY:
         if operator is Operator.CONTAINS:
             return Needles((utf8(str(comparison.values[0])),), in_body=True, is_exact=True)
         if operator is Operator.MATCHES or texts is None:

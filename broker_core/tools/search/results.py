@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_core.counted import counted
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.protocol.message.model import StoredMessage
 
 STEP_HITS_MAX = 256
@@ -50,7 +50,7 @@ class Outcome:
     scanned: int
     found: int
     reasons: tuple[str, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[StoreFinding, ...] = ()
     """Damaged places, at most `FINDINGS_MAX`."""
 
     @property

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.counted import counted
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads, records_at
 from broker_core.engine.store.ownership import check_directory
@@ -62,7 +62,7 @@ class _Counts:
     unreadable: int = 0
     undecoded: int = 0
     damaged: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[StoreFinding] = field(default_factory=list)
 
 
 class StoreSearch:

@@ -34,7 +34,7 @@ from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
-from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.history import HistoryService
 from broker_core.worker.lifeline.gather import Reach
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.questions.question import Handler
@@ -61,7 +61,7 @@ class ClusterLifelines:
         history: Of its offsets; None: none is kept.
     """
 
-    def __init__(self, link: ClusterLink, figures: ClusterFigures, history: HistoryKeeper | None) -> None:
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, history: HistoryService | None) -> None:
         self._link = link
         self._figures = figures
         self._history = history

@@ -39,7 +39,7 @@ from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.attached.waiting import list_delayed
 from broker_core.worker.handlers import Handlers
-from broker_core.worker.history import HistoryKeeper, history_handlers
+from broker_core.worker.history import HistoryService, history_handlers
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of, message_handlers
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import (
@@ -94,7 +94,7 @@ class ClusterQueries:
         sampling: Sampling,
         *,
         shut_down: Callable[[], None],
-        history: HistoryKeeper | None = None,
+        history: HistoryService | None = None,
         read_only: bool = False,
     ) -> None:
         self._link = link
@@ -119,7 +119,7 @@ class ClusterQueries:
             if isinstance(producer, Producer):
                 await producer.close()
 
-    def _handlers(self, history: HistoryKeeper | None) -> list[Handler]:
+    def _handlers(self, history: HistoryService | None) -> list[Handler]:
         return [
             *history_handlers(history, run=asyncio.to_thread, missing="no history is kept of this connection"),
             *message_handlers(self._view),

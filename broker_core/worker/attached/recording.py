@@ -15,7 +15,7 @@ from broker_core.engine.store.ownership import StoreOwnership
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import StoreError, StoreLockedError
 from broker_core.worker.attached.succession import Succession
-from broker_core.worker.history import OPEN_DELAY_SECONDS, HistoryKeeper, LateHistory, OpenHistory
+from broker_core.worker.history import OPEN_DELAY_SECONDS, HistoryService, LateHistory, OpenHistory
 
 TAKEN_OVER = "The process that recorded this connection has ended: its history and its alert rules go on here"
 
@@ -24,7 +24,7 @@ TAKEN_OVER = "The process that recorded this connection has ended: its history a
 class Recording:
     """A history that is being recorded, or why none is."""
 
-    history: HistoryKeeper | None = None
+    history: HistoryService | None = None
     notice: str = ""
     ownership: StoreOwnership | None = None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker_core.errors import OrbitError
 
 if TYPE_CHECKING:
-    from broker_core.worker.history import HistoryAnswer, HistoryKeeper, HistoryQuery
+    from broker_core.worker.history import HistoryAnswer, HistoryQuery, HistoryService
     from broker_core.worker.questions.figures import Catalog, HistorySample
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class Successor(Protocol):
     """What was begun: `broker_core.worker.attached.recording.Recording`."""
 
     @property
-    def history(self) -> HistoryKeeper | None: ...
+    def history(self) -> HistoryService | None: ...
 
     def close(self) -> None: ...
 
@@ -43,7 +43,7 @@ class Succession:
 
     def __init__(
         self,
-        guest: HistoryKeeper,
+        guest: HistoryService,
         take_over: Callable[[], Successor | None],
         *,
         taken_over: Callable[[], None],
@@ -70,7 +70,7 @@ class Succession:
             self._keeper.take(sample)
 
     def answer(self, query: HistoryQuery) -> HistoryAnswer:
-        """As `HistoryKeeper.answer`.
+        """As `HistoryService.answer`.
 
         Raises:
             OrbitError: It cannot be answered.
@@ -104,7 +104,7 @@ class Succession:
                 self._begin(successor, successor.history)
                 return
 
-    def _begin(self, successor: Successor, history: HistoryKeeper) -> None:
+    def _begin(self, successor: Successor, history: HistoryService) -> None:
         with self._lock:
             guest, self._keeper, self._successor = self._keeper, history, successor
         logger.info("the process that recorded this connection has ended; it is recorded here from now on")

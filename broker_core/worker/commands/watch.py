@@ -23,7 +23,7 @@ from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import NOTHING_COMES
 from broker_core.worker.attached.recording import open_recording
 from broker_core.worker.channel.schema import WorkerMessage
-from broker_core.worker.history import SAMPLE_MS, FigureFeed, HistoryKeeper, OpenHistory
+from broker_core.worker.history import SAMPLE_MS, FigureFeed, HistoryService, OpenHistory
 from broker_core.worker.logs import start_logging
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
     return reason
 
 
-async def _record(cluster: AttachedCluster, history: HistoryKeeper, stop: asyncio.Event) -> None:
+async def _record(cluster: AttachedCluster, history: HistoryService, stop: asyncio.Event) -> None:
     feed = FigureFeed(cluster.figures, send=_nowhere, history=history, clock=wall_clock_ms)
     reasons: dict[str, str] = {}
     while not stop.is_set():

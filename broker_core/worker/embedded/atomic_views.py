@@ -7,7 +7,7 @@ from typing import Protocol
 
 from broker_core.engine.atomic.coordinator import Coordinator
 from broker_core.errors import UsageError
-from broker_core.protocol.atomic import State
+from broker_core.protocol.atomic import AtomicPhase
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
@@ -33,7 +33,7 @@ class StoredOffsets(Protocol):
 def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str, float]:
     """Figures for `Snapshot.totals`."""
     coordinator = atomic.coordinator
-    started = [entry.start_ms for entry in coordinator.state.ids.values() if entry.state is State.ONGOING]
+    started = [entry.start_ms for entry in coordinator.state.ids.values() if entry.state is AtomicPhase.ONGOING]
     held_back = 0
     for queue in coordinator.state.open_queues():
         first = coordinator.state.first_open_offset(queue)
@@ -77,7 +77,7 @@ def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffs
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
     entries = sorted(
         atomic.coordinator.state.ids.values(),
-        key=lambda entry: (entry.state is not State.ONGOING, entry.start_ms, entry.name),
+        key=lambda entry: (entry.state is not AtomicPhase.ONGOING, entry.start_ms, entry.name),
     )
     rows = entries[query.start : query.start + query.count]
     queues = [(row, queue, opened) for row, entry in enumerate(rows) for queue, opened in sorted(entry.queues.items())]
@@ -99,4 +99,9 @@ def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffs
     )
 
 
-_WORDS = {State.EMPTY: "empty", State.ONGOING: "open", State.COMMITTED: "committed", State.ABORTED: "aborted"}
+_WORDS = {
+    AtomicPhase.EMPTY: "empty",
+    AtomicPhase.ONGOING: "open",
+    AtomicPhase.COMMITTED: "committed",
+    AtomicPhase.ABORTED: "aborted",
+}

@@ -14,7 +14,7 @@ from broker_core.worker.questions.stored_messages import SendMessage, SendReceip
 from broker_core.worker.transactions import Transactions, end_as_chosen, half_of, serving
 
 
-class Console(Protocol):
+class ConsoleEngine(Protocol):
     """What is needed of `broker_core.engine.broker.embedded.EmbeddedBroker`."""
 
     async def put_from_console(
@@ -26,7 +26,7 @@ class Console(Protocol):
     async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand: ...
 
 
-def console_handlers(console: Console, transactions: Callable[[], Transactions | None]) -> list[Handler]:
+def console_handlers(console: ConsoleEngine, transactions: Callable[[], Transactions | None]) -> list[Handler]:
     """Handlers on the engine's loop."""
 
     async def put(message: SendMessage) -> SendReceipt:

@@ -17,7 +17,7 @@ from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import UsageError
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
-from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.history import HistoryService
 from broker_core.worker.lifeline.gather import LifelineStore
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
@@ -75,7 +75,7 @@ class StoredMessages:
         run: Runs a function on a thread.
     """
 
-    def __init__(self, engine: MessageEngine, history: HistoryKeeper | None, run: Run) -> None:
+    def __init__(self, engine: MessageEngine, history: HistoryService | None, run: Run) -> None:
         self._engine = engine
         self._store = engine.store
         self._history = history

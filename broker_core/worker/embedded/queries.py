@@ -17,7 +17,7 @@ from broker_core.worker.connections import ConnectionEngine, connection_handlers
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
-from broker_core.worker.embedded.console import Console, console_handlers
+from broker_core.worker.embedded.console import ConsoleEngine, console_handlers
 from broker_core.worker.embedded.engine import EngineView, StoreFigures
 from broker_core.worker.embedded.members import member_handlers
 from broker_core.worker.embedded.messages import MessageStoreReader, StoredMessages
@@ -26,7 +26,7 @@ from broker_core.worker.embedded.store_views import InsideStore, store_handlers
 from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
-from broker_core.worker.history import HistoryKeeper, history_handlers
+from broker_core.worker.history import HistoryService, history_handlers
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
@@ -66,9 +66,9 @@ class Queries:
         self,
         engine: QueryEngine,
         *,
-        console: Console | None,
+        console: ConsoleEngine | None,
         shut_down: Callable[[], None],
-        history: HistoryKeeper | None = None,
+        history: HistoryService | None = None,
         read_only: bool = False,
     ) -> None:
         self._engine = engine
@@ -81,7 +81,7 @@ class Queries:
             handlers += console_handlers(console, lambda: engine.transactions)
         self._table = Handlers(handlers, refusal=self._refusal, read_only=read_only)
 
-    def _handlers(self, engine: QueryEngine, history: HistoryKeeper | None) -> list[Handler]:
+    def _handlers(self, engine: QueryEngine, history: HistoryService | None) -> list[Handler]:
         store, run = engine.store, self._run
         return [
             *history_handlers(history, run=run, missing="no history is kept by this broker process"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker_core.engine.schedule.timer.console import PendingTimer, Place, TimerConsole, TimerPage
+from broker_core.engine.schedule.timer.console import PendingTimer, TimerConsole, TimerPage, TimerPlace
 from broker_core.engine.schedule.timer.messages import TimerSummary
 from broker_core.errors import BugError, UsageError
 from broker_core.worker.handlers import Run
@@ -60,7 +60,7 @@ def first_step(console: TimerConsole, query: ListTimers) -> TimerPage:
     Raises:
         UsageError: The count is out of range.
     """
-    start = Place(query.slot_ms, query.position) if query.slot_ms > 0 else None
+    start = TimerPlace(query.slot_ms, query.position) if query.slot_ms > 0 else None
     return console.page(start, query.count, topic=query.topic)
 
 
@@ -96,6 +96,6 @@ async def act_on_timers(console: TimerConsole, command: ActOnTimers) -> TimersAc
     """
     if len(command.slot_ms) != len(command.position):
         raise BugError(f"{len(command.slot_ms)} slots came with {len(command.position)} positions")
-    places = [Place(*both) for both in zip(command.slot_ms, command.position, strict=True)]
+    places = [TimerPlace(*both) for both in zip(command.slot_ms, command.position, strict=True)]
     acted = await console.act(command.action, places, due_ms=command.due_ms)
     return TimersActed(acted.done, [place.slot_ms for place in acted.gone])

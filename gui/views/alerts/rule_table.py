@@ -16,7 +16,7 @@ from gui.words.amounts import value_text
 from gui.words.text import TimeZoneChoice, tr
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import AlertRule, readings, split_series
-from monitoring.alert_watch import AlertState, Finding
+from monitoring.alert_watch import AlertFinding, AlertState
 from monitoring.lack_watch import KeptLack
 from monitoring.state import ClusterState
 
@@ -30,7 +30,7 @@ class RuleRow:
 
     rule: AlertRule
     state: AlertState
-    findings: tuple[Finding, ...]
+    findings: tuple[AlertFinding, ...]
     kept_lack: KeptLack | None = None
     """Why it cannot be judged in full."""
 

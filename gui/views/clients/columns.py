@@ -6,7 +6,7 @@ from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
-from monitoring.admin.connections import ClientRow, MixRow, Note, Role
+from monitoring.admin.connections import ClientRow, ConnectionNote, MixRow, Role
 
 SECTIONS = {
     Role.PRODUCER: "Producers",
@@ -14,7 +14,7 @@ SECTIONS = {
     Role.OTHER: "Other connections",
     Role.OUT: "Connections out",
 }
-NOTE_NAMES = {Note.OLD: "Old", Note.SILENT: "Silent"}
+NOTE_NAMES = {ConnectionNote.OLD: "Old", ConnectionNote.SILENT: "Silent"}
 
 
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
@@ -118,17 +118,17 @@ def connected_text(row: ClientRow) -> str:
 
 def note_text(row: ClientRow) -> str:
     """What is worth a look, in a word."""
-    return "" if row.note is Note.NONE else tr(NOTE_NAMES[row.note])
+    return "" if row.note is ConnectionNote.NONE else tr(NOTE_NAMES[row.note])
 
 
 def _note_state(row: ClientRow) -> State | None:
-    return None if row.note is Note.NONE else State.WARNING
+    return None if row.note is ConnectionNote.NONE else State.WARNING
 
 
 def _note_tip(row: ClientRow) -> str:
-    if row.note is Note.OLD:
+    if row.note is ConnectionNote.OLD:
         return tr("Java clients before 4.9 lack fixes of rebalance and of name server addresses")
-    return tr("No heartbeat for more than 60 s; the broker drops it after 120 s") if row.note is Note.SILENT else ""
+    return tr("No heartbeat for more than 60 s; the broker drops it after 120 s") if row.note is ConnectionNote.SILENT else ""
 
 
 def _version_tip(row: ClientRow) -> str:

@@ -39,7 +39,16 @@ from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
-from monitoring.admin.connections import NAME_SERVER, ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
+from monitoring.admin.connections import (
+    NAME_SERVER,
+    ClientRow,
+    ConnectionNote,
+    ConnectionRates,
+    MixRow,
+    Role,
+    client_rows,
+    mix_of,
+)
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -60,7 +69,7 @@ SHOWN_NAMES = {
 def is_shown(client: ClientRow, key: str) -> bool:
     """Whether a row is listed under a choice of `SHOWN_NAMES`."""
     if key == NOTES:
-        return client.note is not Note.NONE
+        return client.note is not ConnectionNote.NONE
     return client.role is (Role.PRODUCER if key == PRODUCERS else Role.CONSUMER)
 
 
@@ -244,7 +253,7 @@ class ClientsView(PageView):
         else:
             text = tr("Nobody is connected.")
             self.grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))
-        notes = sum(one.note is not Note.NONE for one in rows)
+        notes = sum(one.note is not ConnectionNote.NONE for one in rows)
         self.header.set_chips([(tr("{count} with notes", count=notes), State.WARNING)] if notes else [])
         self.header.set_facts(self._facts_text(rows))
 
@@ -295,7 +304,7 @@ class ClientsView(PageView):
                 (tr("Last heartbeat"), tr("{age} ago", age=heartbeat_text(client)) if client.heartbeat_ms >= 0 else UNKNOWN),
                 (tr("Connected for"), connected_text(client)),
             ]
-            + ([(tr("Note"), note_text(client))] if client.note is not Note.NONE else [])
+            + ([(tr("Note"), note_text(client))] if client.note is not ConnectionNote.NONE else [])
         )
 
     # ---- who owned which queue -------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from gui.words.text import (
     short_count_text,
     tr,
 )
-from monitoring.admin.clients import Finding, FindingKind
+from monitoring.admin.clients import FindingKind, MemberFinding
 from monitoring.admin.connections import language_text, version_text
-from monitoring.lag import Forecast, Outlook
+from monitoring.lag import Forecast, LagOutlook
 
 CLIENTS_NAMED = 4
 
@@ -132,13 +132,13 @@ def members_text(row: GroupRow, versions: Sequence[str]) -> str:
 def forecast_text(lag: Forecast) -> str:
     """A forecast in words: ``drains in 12 min``, ``grows 1.2 k/min``, ``unknown``."""
     match lag.outlook:
-        case Outlook.DRAINING:
+        case LagOutlook.DRAINING:
             return tr("drains in {time}", time=duration_text(lag.drained_in_ms))
-        case Outlook.GROWING:
+        case LagOutlook.GROWING:
             return tr("grows {count}/min", count=short_count_text(lag.slope * 60))
-        case Outlook.STEADY:
+        case LagOutlook.STEADY:
             return tr("steady")
-        case Outlook.CAUGHT_UP:
+        case LagOutlook.CAUGHT_UP:
             return tr("no lag")
     return tr("unknown")
 
@@ -231,7 +231,7 @@ def subscription_columns() -> list[Column[SubscriptionRow]]:
     ]  # fmt: skip
 
 
-def finding_words(finding: Finding) -> tuple[str, str]:
+def finding_words(finding: MemberFinding) -> tuple[str, str]:
     """What is wrong with a group's members, and what follows from it."""
     clients = "; ".join(f"{client}: {said or tr('nothing')}" for client, said in finding.clients[:CLIENTS_NAMED])
     match finding.kind:

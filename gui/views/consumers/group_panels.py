@@ -22,7 +22,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel, in_panel
 from gui.words.broker_words import broker_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text, tr
-from monitoring.admin.clients import Finding
+from monitoring.admin.clients import MemberFinding
 
 ROWS_MAX = 64
 
@@ -176,7 +176,7 @@ class SubscriptionsPanel(QWidget):
         table.content.addWidget(self.grid)
         lines.addWidget(table, 1)
 
-    def show_findings(self, found: Sequence[Finding]) -> None:
+    def show_findings(self, found: Sequence[MemberFinding]) -> None:
         """Say the first of them; the others disagree about the same."""
         words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
         said = words + [("", "")] * (FINDINGS_SHOWN - len(words))

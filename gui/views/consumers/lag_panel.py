@@ -27,7 +27,7 @@ from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
-from monitoring.lag import SPAN_MS, Forecast, Outlook, forecast
+from monitoring.lag import SPAN_MS, Forecast, LagOutlook, forecast
 from monitoring.series import History
 
 LAG, BEHIND, RATE = "lag", "behind", "rate"
@@ -216,12 +216,12 @@ class LagPanel(Panel):
 
     @staticmethod
     def _drain_text(lag: Forecast) -> tuple[str, str]:
-        if lag.outlook is Outlook.DRAINING:
+        if lag.outlook is LagOutlook.DRAINING:
             number, unit = _split(duration_text(lag.drained_in_ms))
             return number, tr("{unit} at {rate} net", unit=unit, rate=rate_text(-lag.slope))
-        if lag.outlook is Outlook.GROWING:
+        if lag.outlook is LagOutlook.GROWING:
             return tr("growing"), tr("by {rate}, no end", rate=rate_text(lag.slope))
-        return (tr("steady"), "") if lag.outlook is Outlook.STEADY else (UNKNOWN, "")
+        return (tr("steady"), "") if lag.outlook is LagOutlook.STEADY else (UNKNOWN, "")
 
     # ---- chart -----------------------------------------------------------------------------------------------------
 
@@ -290,10 +290,10 @@ class LagPanel(Panel):
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast as far as it goes, and at most as far as the chart has room for it."""
         lag = self._forecast
-        if lag.outlook not in {Outlook.DRAINING, Outlook.GROWING}:
+        if lag.outlook not in {LagOutlook.DRAINING, LagOutlook.GROWING}:
             return None
         end_s = shown_s * FORECAST_SHARE
-        if lag.outlook is Outlook.DRAINING:
+        if lag.outlook is LagOutlook.DRAINING:
             end_s = min(end_s, lag.drained_between_ms[1] / 1_000 * 1.05)
         run = np.linspace(0, end_s, FORECAST_POINTS)
         y, low, high = (np.maximum(0, lag.lag_messages + slope * run) for slope in (lag.slope, lag.slope_low, lag.slope_high))

@@ -66,7 +66,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
-from monitoring.admin.clients import Finding, findings
+from monitoring.admin.clients import MemberFinding, findings
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -88,7 +88,7 @@ class ConsumersView(PageView):
         self._state: ClusterState | None = None
         self._shown_group = ""
         self._asked_members: tuple[str, int, tuple[str, ...], int] | None = None
-        self._findings: list[Finding] = []
+        self._findings: list[MemberFinding] = []
         self._member_list: Members | None = None
         self._wanted = ""
         """The group that was asked for and is not selected yet."""

@@ -17,7 +17,7 @@ from monitoring.dead_letters import (
     GroupFigures,
     WaitingRetry,
 )
-from monitoring.letter_notes import HANDLED, NEW, OPEN, PARKED, RESENT, Note
+from monitoring.letter_notes import HANDLED, NEW, OPEN, PARKED, RESENT, LetterNote
 
 MARKS = {
     NEW: ("New", State.CRITICAL),
@@ -62,7 +62,7 @@ class LetterRow:
     """A dead letter with its note and what became of the message it was sent again as."""
 
     letter: DeadLetter
-    note: Note
+    note: LetterNote
     proof: str
 
 

@@ -28,7 +28,7 @@ from gui.views.dead_letters.settings_notes import SettingsNotes
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.dead_letters import DeadLetter
-from monitoring.letter_notes import Note
+from monitoring.letter_notes import LetterNote
 from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
@@ -59,9 +59,9 @@ class NoteBook(QObject):
         self._old = SettingsNotes(settings, group)
         self._query: LatestQuery[LetterNotePage] = LatestQuery(self)
         self._ids: list[str] = []
-        self._notes: dict[str, Note] = {}
+        self._notes: dict[str, LetterNote] = {}
         self._of_groups: dict[str, str] = {}
-        self._unsaved: dict[str, Note] = {}
+        self._unsaved: dict[str, LetterNote] = {}
         """Resends that the worker has not acknowledged, by offset message id of the dead letter."""
         self._unsent: set[str] = set()
         """Those of them that no command carries."""
@@ -91,9 +91,9 @@ class NoteBook(QObject):
         else:
             self._commands.send(adoption, lambda _done: self._adopted(adoption), self._failed)
 
-    def of(self, letter: DeadLetter) -> Note:
+    def of(self, letter: DeadLetter) -> LetterNote:
         """The note on a dead letter."""
-        note, sent = self._notes.get(letter.offset_message_id, Note()), self._unsaved.get(letter.offset_message_id)
+        note, sent = self._notes.get(letter.offset_message_id, LetterNote()), self._unsaved.get(letter.offset_message_id)
         return note if sent is None else replace(sent, text=note.text)
 
     def of_group(self, group: str) -> str:
@@ -110,7 +110,7 @@ class NoteBook(QObject):
 
     def _show(self, page: LetterNotePage) -> None:
         values = zip(page.mark, page.text, page.topic, page.queue_id, page.queue_offset, page.at_ms, strict=True)
-        self._notes = {key: Note(*note) for key, note in zip(page.message_id, values, strict=True)}
+        self._notes = {key: LetterNote(*note) for key, note in zip(page.message_id, values, strict=True)}
         self._of_groups = dict(zip(page.group, page.group_text, strict=True))
         self._error = None
         self.changed.emit()
@@ -139,7 +139,7 @@ class NoteBook(QObject):
         if group and self.of_group(group) != text:
             self._change(NoteGroup(group, text))
 
-    def sent(self, notes: Mapping[str, Note]) -> None:
+    def sent(self, notes: Mapping[str, LetterNote]) -> None:
         """Note that dead letters were sent again, and where to.
 
         Args:
@@ -173,11 +173,11 @@ class NoteBook(QObject):
         places = ([getattr(note, name) for note in notes] for name in ("topic", "queue_id", "queue_offset", "at_ms"))
         self._commands.send(NoteResends(ids, *places), partial(self._saved, ids, notes), partial(self._unsaved_resends, ids))
 
-    def _saved(self, ids: list[str], notes: list[Note], _done: object) -> None:
+    def _saved(self, ids: list[str], notes: list[LetterNote], _done: object) -> None:
         for key, note in zip(ids, notes, strict=True):
             if self._unsaved.get(key) is note:
                 del self._unsaved[key]
-                self._notes[key] = replace(note, text=self._notes.get(key, Note()).text)
+                self._notes[key] = replace(note, text=self._notes.get(key, LetterNote()).text)
 
     def _unsaved_resends(self, ids: list[str], error: OrbitError) -> None:
         """Keep them, so that the next reading sends them again."""

@@ -20,9 +20,9 @@ from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import JobState, MessageJob, details_arguments
 from gui.operations.queries import BackgroundCall
 from monitoring.dead_letters import DeadLetter
-from monitoring.letter_notes import RESENT, Note
-from monitoring.resend_receipt import Receipt, read_receipt, replay_order
-from monitoring.resending import ResendOrder, ResendOutcome, Target, resent_row
+from monitoring.letter_notes import RESENT, LetterNote
+from monitoring.resend_receipt import ResendReceipt, read_receipt, replay_order
+from monitoring.resending import ResendOrder, ResendOutcome, ResendTarget, resent_row
 from monitoring.sources.base import ClusterSource
 
 RESEND_MARK = "-resend-"
@@ -30,7 +30,7 @@ RESEND_MARK = "-resend-"
 LETTERS_FILE, RECEIPT_FILE = "letters.jsonl", "receipt.jsonl"
 RESENDS_KEPT = 500
 """Journals of resends; before a further one begins the oldest go. Those of other replays stay."""
-Sent = Callable[[Mapping[str, Note]], None]
+Sent = Callable[[Mapping[str, LetterNote]], None]
 """Called with the notes on dead letters that were sent again, by their offset message ids."""
 Done = Callable[[ResendOutcome], None]
 
@@ -101,7 +101,7 @@ class ReplayedResend(QObject):
 
     def _go_on(self) -> None:
         if self._is_stopped or self._in_a_row >= self._order.failures_max:
-            self._end(Receipt(ResendOutcome(left=tuple(row["offsetMsgId"] for row in self._rows))))
+            self._end(ResendReceipt(ResendOutcome(left=tuple(row["offsetMsgId"] for row in self._rows))))
         elif self._read == len(self._letters):
             self._write()
         else:
@@ -125,13 +125,13 @@ class ReplayedResend(QObject):
 
     def _write(self) -> None:
         if not self._rows:
-            self._end(Receipt(ResendOutcome()))
+            self._end(ResendReceipt(ResendOutcome()))
             return
         self._message_ids = replay_order(self._rows)
         call = BackgroundCall(self)
         call.done.connect(lambda _answer: self._start())
         call.failed.connect(
-            lambda error: self._end(Receipt(ResendOutcome(left=tuple(self._message_ids)), last_reason=str(error)))
+            lambda error: self._end(ResendReceipt(ResendOutcome(left=tuple(self._message_ids)), last_reason=str(error)))
         )
         call.start(partial(_write_rows, self._folder, self._rows))
 
@@ -143,7 +143,7 @@ class ReplayedResend(QObject):
 
     def _replay(self, name_server: str) -> ReplayOrder:
         order = self._order
-        goal = {Target.GROUP: Goal.GROUP, Target.TOPIC: Goal.ORIGIN, Target.OTHER: Goal.TOPIC}[order.target]
+        goal = {ResendTarget.GROUP: Goal.GROUP, ResendTarget.TOPIC: Goal.ORIGIN, ResendTarget.OTHER: Goal.TOPIC}[order.target]
         return ReplayOrder(
             details=details_arguments(self._source), file=str(self._folder / LETTERS_FILE), journal=str(self._folder),
             goal=goal, name=order.topic if goal is Goal.TOPIC else self._letters[0].group, name_server=name_server,
@@ -167,18 +167,19 @@ class ReplayedResend(QObject):
         """A receipt that cannot be read says of none that it was not sent."""
         self._is_reading_receipt = False
         if is_over:
-            self._end(Receipt(ResendOutcome(doubtful=tuple((one, str(error)) for one in self._message_ids))))
+            self._end(ResendReceipt(ResendOutcome(doubtful=tuple((one, str(error)) for one in self._message_ids))))
         elif not self._job.is_running:
             self._follow()
 
-    def _take_receipt(self, is_over: bool, receipt: Receipt) -> None:
+    def _take_receipt(self, is_over: bool, receipt: ResendReceipt) -> None:
         self._is_reading_receipt = False
         new, self._noted = receipt.copies[self._noted :], len(receipt.copies)
         if new:
             state = self._source.state
             queues = (shown_queue(state, one.broker, one.queue_id) for one in new)
             notes = (
-                Note(RESENT, "", one.topic, queue, one.queue_offset, one.at_ms) for one, queue in zip(new, queues, strict=True)
+                LetterNote(RESENT, "", one.topic, queue, one.queue_offset, one.at_ms)
+                for one, queue in zip(new, queues, strict=True)
             )
             self._sent(dict(zip((one.message_id for one in new), notes, strict=True)))
             self.progressed.emit(self._noted)
@@ -189,7 +190,7 @@ class ReplayedResend(QObject):
 
     # ---- the end -------------------------------------------------------------------------------------------------------
 
-    def _end(self, receipt: Receipt) -> None:
+    def _end(self, receipt: ResendReceipt) -> None:
         found = receipt.outcome
         unread = tuple(letter.offset_message_id for letter in self._letters[self._read :])
         outcome = ResendOutcome(found.sent, (*self._unread, *found.refused), found.doubtful, (*found.left, *unread))
@@ -217,7 +218,7 @@ def _write_rows(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     (folder / LETTERS_FILE).write_text(text, encoding="utf-8")
 
 
-def _read(folder: Path, message_ids: Sequence[str], *, is_over: bool) -> Receipt:
+def _read(folder: Path, message_ids: Sequence[str], *, is_over: bool) -> ResendReceipt:
     if is_over:
         (folder / LETTERS_FILE).unlink(missing_ok=True)
         with suppress(OSError):  # what holds a journal stays

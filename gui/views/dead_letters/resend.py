@@ -30,7 +30,7 @@ from gui.widgets.progress_line import ProgressLine
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
-from monitoring.resending import Part, ResendOrder, ResendOutcome, Target
+from monitoring.resending import Part, ResendOrder, ResendOutcome, ResendTarget
 
 AT_ONCE = ResendOrder()
 
@@ -65,9 +65,12 @@ def resend_dialog(
         ended: Called with what became of all of them.
     """
     source, theme = context.source, context.theme
-    choices = [(Target.GROUP.value, tr("Only to {group}", group=letters[0].group)), (Target.TOPIC.value, tr("Original topic"))]
-    if order.target is Target.OTHER:
-        choices.append((Target.OTHER.value, order.topic))
+    choices = [
+        (ResendTarget.GROUP.value, tr("Only to {group}", group=letters[0].group)),
+        (ResendTarget.TOPIC.value, tr("Original topic")),
+    ]
+    if order.target is ResendTarget.OTHER:
+        choices.append((ResendTarget.OTHER.value, order.topic))
     target = SegmentedControl(choices)
     without_origin = sum(not letter.origin_topic for letter in letters)
     progress = ResendProgress(theme)
@@ -75,7 +78,7 @@ def resend_dialog(
     so_far = ResendOutcome(left=tuple(letter.offset_message_id for letter in letters))
 
     def start() -> ReplayedResend:
-        asked, still = replace(order, target=Target(target.current)), _still_unsent(letters, so_far)
+        asked, still = replace(order, target=ResendTarget(target.current)), _still_unsent(letters, so_far)
         job = MessageJob(context.tasks, partial(_title, len(still)), dialog)
         resend = ReplayedResend(
             source, job, new_folder(), still, asked, production=production_name(parent), sent=sent, ended=keep, owner=dialog
@@ -96,7 +99,7 @@ def resend_dialog(
     target.choose(order.target.value)
 
     def check(_chosen: str = "") -> None:
-        blocked = target.current == Target.TOPIC.value and without_origin
+        blocked = target.current == ResendTarget.TOPIC.value and without_origin
         reason = tr("Without an original topic they can only go to the group") if blocked else ""
         dialog.set_blocked(reason if _still_unsent(letters, so_far) else tr("None is left that was surely not sent"))
 

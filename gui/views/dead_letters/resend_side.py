@@ -25,12 +25,12 @@ from gui.widgets.panel import Panel
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
-from monitoring.resending import PACE_DEFAULT, PACE_MAX, Part, Patch, ResendOrder, Target
+from monitoring.resending import PACE_DEFAULT, PACE_MAX, Part, Patch, ResendOrder, ResendTarget
 from monitoring.sources.base import ClusterSource
 
 FAILURES_DEFAULT, FAILURES_MAX = 3, 50
 _COUNTED = (" failure", " failures")
-TARGET_NAMES = {Target.GROUP: "Group alone", Target.TOPIC: "Original topic", Target.OTHER: "Other…"}
+TARGET_NAMES = {ResendTarget.GROUP: "Group alone", ResendTarget.TOPIC: "Original topic", ResendTarget.OTHER: "Other…"}
 
 
 class ResendSide(Panel):
@@ -50,7 +50,7 @@ class ResendSide(Panel):
         self._members: Members | None = None
         self._members_query: LatestQuery[Members] = LatestQuery(self)
         self.patch, self.kept = Patch(), frozenset(Part)
-        self.target = SegmentedControl([(target.value, " ") for target in Target])
+        self.target = SegmentedControl([(target.value, " ") for target in ResendTarget])
         self.topic = QLineEdit()
         self.rate, self.failures = QSpinBox(), QSpinBox()
         self._labels = [label(role="secondary") for _ in range(3)]
@@ -70,7 +70,7 @@ class ResendSide(Panel):
     def order(self) -> ResendOrder:
         """What is asked for."""
         return ResendOrder(
-            target=Target(self.target.current),
+            target=ResendTarget(self.target.current),
             topic=self.topic.text().strip(),
             patch=self.patch,
             keeps=self.kept,
@@ -84,9 +84,9 @@ class ResendSide(Panel):
         if not self._letters:
             return tr("Select the dead letters in the table.")
         order = self.order
-        if order.target is Target.OTHER and not order.topic:
+        if order.target is ResendTarget.OTHER and not order.topic:
             return tr("Name the topic.")
-        if order.target is Target.TOPIC and not all(letter.origin_topic for letter in self._letters):
+        if order.target is ResendTarget.TOPIC and not all(letter.origin_topic for letter in self._letters):
             return tr("Without an original topic they can only go to the group")
         return ""
 
@@ -152,7 +152,7 @@ class ResendSide(Panel):
     def _show(self) -> None:
         count, fault, order = len(self._letters), read_only_reason(self._source) or self.fault, self.order
         self.set_title(tr("Resend {count} messages", count=count_text(count)), self._letters[0].group if count else "")
-        self.topic.setVisible(order.target is Target.OTHER)
+        self.topic.setVisible(order.target is ResendTarget.OTHER)
         self.changes.setText(self._changes_words(order))
         self.all_button.setText(tr("Resend {count}…", count=count_text(max(1, count))))
         for button in (self.first_button, self.all_button):

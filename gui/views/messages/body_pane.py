@@ -18,7 +18,7 @@ from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
 from gui.widgets.inputs import SegmentedControl
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, bytes_text, count_text, tr
-from monitoring.payload.content import Content, Kind
+from monitoring.payload.content import BodyKind, Content
 from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.shown import NO_PATHS, ShownBody
@@ -30,7 +30,7 @@ TEXT_CHARACTERS_MAX = 1024 * 1024
 """More of a text than this is not laid out; the note says so."""
 TABLE_ROWS_SHOWN, TABLE_COLUMNS_SHOWN, TABLE_CELLS_SHOWN = 2_000, 200, 20_000
 """Making more cells than this would hold the window up; the note says how many rows there are."""
-STRUCTURED = (Kind.JSON, Kind.MSGPACK, Kind.PROTOBUF)
+STRUCTURED = (BodyKind.JSON, BodyKind.MSGPACK, BodyKind.PROTOBUF)
 ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
     "shift_jis": "Shift JIS", "euc_kr": "EUC-KR", "latin-1": "Latin-1",
@@ -201,10 +201,10 @@ class BodyPane(QWidget):
     def _usable_view(self, content: Content) -> str:
         """The view that was chosen last, or the next one that can show the body."""
         wanted = self._wanted_view
-        if content.kind is Kind.BYTES:
+        if content.kind is BodyKind.BYTES:
             return HEX
         if wanted == TREE and content.kind not in STRUCTURED:
-            return TABLE if content.kind is Kind.TABLE else TEXT
+            return TABLE if content.kind is BodyKind.TABLE else TEXT
         if wanted == TABLE and content.table is None:
             return TREE if content.kind in STRUCTURED else TEXT
         return wanted
@@ -264,7 +264,7 @@ class BodyPane(QWidget):
         content = body.content
         if detail.notice:
             return detail.notice
-        if content.kind is Kind.EMPTY:
+        if content.kind is BodyKind.EMPTY:
             return tr("The body is empty")
         parts = [tr(content.kind.value)]
         if content.encoding:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
 
 from broker_core.api import (
     ConsumeOutcome,
-    ConsumeResult,
+    DirectConsumeResult,
     JsonBodyError,
     OrbitError,
     Rejection,
@@ -43,7 +43,7 @@ WIDTH = 560
 HANDED_MAX = 100
 RESULTS_SHOWN = 12
 _LINE_END = "\n"
-Given = ConsumeResult | OrbitError
+Given = DirectConsumeResult | OrbitError
 """What became of a message."""
 OUTCOMES = {
     ConsumeOutcome.SUCCESS: "The consumer took the message.",

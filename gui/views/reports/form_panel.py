@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
-from gui.operations.report_estimate import START_S, Expected, Question, expected_s
+from gui.operations.report_estimate import START_S, EstimateRequest, Expected, expected_s
 from gui.operations.reports import ReportRunner
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish, set_role
@@ -78,7 +78,7 @@ class FormPanel(Panel):
         self.also = {form: QCheckBox(name) for form, name in ALSO.items()}
         self.originals = QCheckBox(" ")
         self.hint = Notice(theme)
-        self._estimated: tuple[Question, Expected] | None = None
+        self._estimated: tuple[EstimateRequest, Expected] | None = None
         self._past: Sequence[PastRun] = ()
         self.schedule_button = IconButton(theme, "timer", " ", role="quiet", on_click=self.open_schedules)
         self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
@@ -288,14 +288,14 @@ class FormPanel(Panel):
             self._runner.estimate.forget()
         self.check()
 
-    def _show_estimate(self, question: Question, answer: Expected) -> None:
+    def _show_estimate(self, question: EstimateRequest, answer: Expected) -> None:
         self._estimated = (question, answer)
         self.check()
 
     def _say_estimate(self) -> None:
         """Say what would be read and how long that would take, as far as it is known."""
         order, spec = self.order, self._spec
-        question = Question.of(order) if order is not None else None
+        question = EstimateRequest.of(order) if order is not None else None
         if self._runner.estimate is not None:
             self._runner.estimate.ask(question)
         stores = "\n".join(one.removeprefix(CLUSTER) for one in self.stores)

@@ -21,7 +21,7 @@ from broker_core.protocol.signature import Credentials
 from broker_core.tools.commands.replay_arguments import goal_of_arguments, goal_of_plan, parser
 from broker_core.tools.replay.journal import ReplayPlan
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.rewrite import ReplayTarget
 
 KEYS = {"ORBIT_ACCESS_KEY": "ann", "ORBIT_SECRET_KEY": "hidden"}
 ANN = Credentials("ann", "hidden")
@@ -145,7 +145,7 @@ def test_keys_of_one_cluster_are_not_shown_to_another(monkeypatch):
 
 def resumed(*words, saved_as="", details=None, find=no_saved):
     plan = ReplayPlan(
-        source="", name_servers="t:1", target=Target(to_origin=True), pace=Pace(None, None), count=1, body_bytes=1,
+        source="", name_servers="t:1", target=ReplayTarget(to_origin=True), pace=Pace(None, None), count=1, body_bytes=1,
         saved_as=saved_as,
     )  # fmt: skip
     plan = ReplayPlan.from_json(json.loads(json.dumps(plan.as_json())))
@@ -166,7 +166,7 @@ def test_a_replay_that_goes_on_finds_its_keys_again(tmp_path, monkeypatch):
 
 
 def test_a_plan_of_before_goes_on():
-    old = {"version": 1, "source": "", "nameServers": "t:1", "target": Target(to_origin=True).as_json(),
+    old = {"version": 1, "source": "", "nameServers": "t:1", "target": ReplayTarget(to_origin=True).as_json(),
            "pace": Pace(None, None).as_json(), "count": 1, "bodyBytes": 1}  # fmt: skip
     assert ReplayPlan.from_json(old).saved_as == ""
 

@@ -9,13 +9,13 @@ import pytest
 from broker_core.api import StoreError
 from monitoring.alert_rules import AlertRule
 from monitoring.alert_store import CHANGES_MAX, FILE_NAME, FORMAT, WAITING_POSTS_MAX, AlertStore, Post
-from monitoring.alert_watch import AlertChange, Finding
+from monitoring.alert_watch import AlertChange, AlertFinding
 from monitoring.lack_watch import KeptLack
 from monitoring.unjudged import Cause, Lack
 
 RULE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 OTHER = replace(RULE, rule_id="o", name="Other")
-FIRING = Finding("a", 5.0, 10, is_firing=True, is_told=True)
+FIRING = AlertFinding("a", 5.0, 10, is_firing=True, is_told=True)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_cause_of_a_newer_orbit_is_left_out(store, path):
 
 
 def test_findings_come_and_go(store):
-    pending = Finding("b", math.nan, 20, is_firing=False)
+    pending = AlertFinding("b", math.nan, 20, is_firing=False)
     store.save({("r", "a"): FIRING, ("r", "b"): pending}, [], 30, webhook=False)
     found = store.findings()["r"]
     assert found[0] == FIRING

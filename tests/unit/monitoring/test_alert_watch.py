@@ -11,9 +11,9 @@ from monitoring.alert_watch import (
     GAP_MS,
     RESOLVED_MS,
     AlertChange,
+    AlertFinding,
     AlertState,
     AlertWatch,
-    Finding,
     change_text,
     number_text,
     state_of,
@@ -97,7 +97,7 @@ def test_what_fires_goes_on_while_nobody_knows():
 def test_after_a_restart_nothing_is_over_before_all_brokers_told_what_they_have():
     rule = AlertRule("lag", "Lag", "group:*.lag_messages", above=True, threshold=15_000, for_ms=0)
     watch = AlertWatch([rule])
-    watch.restore({"lag": [Finding("elsewhere", 20_000.0, TAKEN_MS - 60_000, is_firing=True, is_told=True)]}, TAKEN_MS)
+    watch.restore({"lag": [AlertFinding("elsewhere", 20_000.0, TAKEN_MS - 60_000, is_firing=True, is_told=True)]}, TAKEN_MS)
     faults = {"b": "no answer since 12 s: cannot connect to h:1"}
     silent = replace(STATE, faults=faults, catalog=replace(STATE.catalog, brokers=["a", "b"], broker_version=["V5_3_3", ""]))
     for second in range(0, 200, 10):
@@ -107,8 +107,8 @@ def test_after_a_restart_nothing_is_over_before_all_brokers_told_what_they_have(
 
 
 def test_a_rule_that_cannot_be_judged_is_not_all_right():
-    fired = [Finding("a", 1.0, 0, is_firing=True)]
-    pending = [Finding("a", 1.0, 0, is_firing=False)]
+    fired = [AlertFinding("a", 1.0, 0, is_firing=True)]
+    pending = [AlertFinding("a", 1.0, 0, is_firing=False)]
     assert state_of(PUT_RATE, [], TAKEN_MS, is_judged=False) is AlertState.UNJUDGED
     assert state_of(PUT_RATE, [], TAKEN_MS, TAKEN_MS - 1, is_judged=False) is AlertState.UNJUDGED
     assert state_of(PUT_RATE, fired, TAKEN_MS, is_judged=False) is AlertState.FIRING
@@ -235,8 +235,8 @@ def test_a_rule_that_is_taken_away_while_it_fires_is_over():
 
 def test_a_restart_goes_on_where_it_was():
     watch = AlertWatch([PUT_RATE, replace(AT_ONCE, rule_id="now")])
-    watch.restore({"r": [Finding("", 1_284.0, TAKEN_MS, is_firing=False)],
-                   "now": [Finding("", 1_284.0, TAKEN_MS, is_firing=True, is_told=True)]}, TAKEN_MS)  # fmt: skip
+    watch.restore({"r": [AlertFinding("", 1_284.0, TAKEN_MS, is_firing=False)],
+                   "now": [AlertFinding("", 1_284.0, TAKEN_MS, is_firing=True, is_told=True)]}, TAKEN_MS)  # fmt: skip
     assert told(watch, at(2_000)) == [("", True)]
     assert watch.finding("now", "").since_ms == TAKEN_MS
 
@@ -250,7 +250,7 @@ def test_what_was_pending_before_a_long_silence_begins_anew():
 
 def test_a_subject_that_is_not_there_yet_after_a_restart_has_not_ceased():
     rule = AlertRule("lag", "Lag", "group:*.lag_messages", above=True, threshold=15_000, for_ms=0)
-    found = {"lag": [Finding("later", 20_000.0, TAKEN_MS, is_firing=True, is_told=True)]}
+    found = {"lag": [AlertFinding("later", 20_000.0, TAKEN_MS, is_firing=True, is_told=True)]}
     watch = AlertWatch([rule])
     watch.restore(found, TAKEN_MS)
     quiet = replace(STATE, group_lag_messages=np.zeros_like(STATE.group_lag_messages))

@@ -18,7 +18,7 @@ from monitoring.dead_letters import (
     top_origins,
     waiting_retries,
 )
-from monitoring.letter_notes import RESENT, Note
+from monitoring.letter_notes import RESENT, LetterNote
 from monitoring.payload.listed import NO_MASK, nothing_masked
 from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
 
@@ -96,8 +96,8 @@ def test_a_delay_level_tells_the_attempt(level, attempt):
 
 def test_proof():
     letter = dead_letter(DETAIL, NO_MASK)
-    note = Note(RESENT, "", "orders", 2, 40, TAKEN_MS)
-    assert proof(Note(), letter, [letter], {}) == ""
+    note = LetterNote(RESENT, "", "orders", 2, 40, TAKEN_MS)
+    assert proof(LetterNote(), letter, [letter], {}) == ""
     assert proof(note, letter, [letter], {}) == "unknown"
     assert proof(note, letter, [letter], {("orders", 2): 40}) == "waiting"
     assert proof(note, letter, [letter], {("orders", 2): 41}) == "consumed"

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from monitoring.lag import Forecast, Outlook, forecast
+from monitoring.lag import Forecast, LagOutlook, forecast
 
 NAN = float("nan")
 T = np.arange(180.0)
@@ -14,12 +14,12 @@ T = np.arange(180.0)
 @pytest.mark.parametrize(
     ("lag", "outlook"),
     [
-        (20_000 - 50 * T, Outlook.DRAINING),
-        (1_000 + 50 * T, Outlook.GROWING),
-        (500 + 0 * T, Outlook.STEADY),
-        (500_000 + 20 * T, Outlook.STEADY),
-        (0 * T, Outlook.CAUGHT_UP),
-        (np.full_like(T, NAN), Outlook.UNKNOWN),
+        (20_000 - 50 * T, LagOutlook.DRAINING),
+        (1_000 + 50 * T, LagOutlook.GROWING),
+        (500 + 0 * T, LagOutlook.STEADY),
+        (500_000 + 20 * T, LagOutlook.STEADY),
+        (0 * T, LagOutlook.CAUGHT_UP),
+        (np.full_like(T, NAN), LagOutlook.UNKNOWN),
     ],
 )
 def test_the_outlook_follows_the_slope(lag, outlook):
@@ -27,7 +27,7 @@ def test_the_outlook_follows_the_slope(lag, outlook):
 
 
 def test_a_direction_that_the_band_leaves_open_is_unknown():
-    assert Forecast(2_000, 10, -1, 30).outlook is Outlook.UNKNOWN
+    assert Forecast(2_000, 10, -1, 30).outlook is LagOutlook.UNKNOWN
 
 
 def test_a_burst_does_not_turn_the_slope():
@@ -62,8 +62,8 @@ def test_gaps_are_left_out():
 
 
 def test_too_little_is_unknown_and_a_lag_that_grows_has_no_end():
-    assert forecast(T[:9], T[:9] + 5).outlook is Outlook.UNKNOWN
-    assert forecast(np.zeros(20), T[:20] + 5).outlook is Outlook.UNKNOWN
+    assert forecast(T[:9], T[:9] + 5).outlook is LagOutlook.UNKNOWN
+    assert forecast(np.zeros(20), T[:20] + 5).outlook is LagOutlook.UNKNOWN
     assert math.isnan(forecast(T, 100 + 5 * T).drained_in_ms)
     assert all(math.isnan(end) for end in forecast(T, 100 + 5 * T).drained_between_ms)
 
@@ -73,7 +73,7 @@ def test_a_band_that_may_not_drain_has_no_late_end():
 
 
 def test_the_lag_of_now_counts_more_than_the_last_sample():
-    assert forecast(T, 20_000 - 50 * T, 0.0).outlook is Outlook.CAUGHT_UP
+    assert forecast(T, 20_000 - 50 * T, 0.0).outlook is LagOutlook.CAUGHT_UP
 
 
 def test_a_forecast_imports_nothing_in_the_midst_of_a_turn_of_the_window():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from monitoring.letter_notes import HANDLED, RESENT, Note, notes_from_json
+from monitoring.letter_notes import HANDLED, RESENT, LetterNote, notes_from_json
 
 
 def test_notes_are_read_as_windows_wrote_them():
@@ -12,7 +12,10 @@ def test_notes_are_read_as_windows_wrote_them():
         "A": {"mark": HANDLED, "text": "warehouse 七"},
         "B": {"mark": RESENT, "topic": "t", "queue_id": 2, "queue_offset": 40},
     }
-    assert notes_from_json(json.dumps(kept)) == {"A": Note(HANDLED, "warehouse 七"), "B": Note(RESENT, "", "t", 2, 40)}
+    assert notes_from_json(json.dumps(kept)) == {
+        "A": LetterNote(HANDLED, "warehouse 七"),
+        "B": LetterNote(RESENT, "", "t", 2, 40),
+    }
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"A": 1}', '{"A": {"colour": "red"}}', "[" * 100_000])

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from broker_core.tools.replay.item import item_of_row
-from broker_core.tools.replay.journal import Journal, ReplayPlan, Spool
+from broker_core.tools.replay.journal import ReplayJournal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
-from monitoring.resend_receipt import UNANSWERED, Copy, Receipt, read_receipt, replay_order
+from broker_core.tools.replay.rewrite import ReplayTarget
+from monitoring.resend_receipt import UNANSWERED, Copy, ResendReceipt, read_receipt, replay_order
 from monitoring.resending import ResendOutcome
 
 IDS = ["A", "B", "C", "D"]
@@ -28,7 +28,7 @@ def failed(number: int, status: str = "failed", reason: str = "full") -> dict:
 
 
 def test_before_anything_is_handed_on_all_are_left():
-    assert read_receipt([], IDS) == Receipt(ResendOutcome(left=("A", "B", "C", "D")))
+    assert read_receipt([], IDS) == ResendReceipt(ResendOutcome(left=("A", "B", "C", "D")))
 
 
 def test_each_letter_is_in_one_part_of_the_outcome():
@@ -73,8 +73,8 @@ def test_letters_are_numbered_as_the_journal_numbers_them(tmp_path, places):
     spool = Spool(tmp_path / "replay")
     for row in rows:
         spool.add(item_of_row(row, "row", 0))
-    target = Target(topic="t")
+    target = ReplayTarget(topic="t")
     spool.finish(ReplayPlan(source="", name_servers="", target=target, pace=Pace(), count=len(rows), body_bytes=0))
     spool.close()
-    with Journal(tmp_path / "replay") as journal:
+    with ReplayJournal(tmp_path / "replay") as journal:
         assert [item.origin_id for _number, _order_ms, item in journal.open_items()] == replay_order(rows)

@@ -9,7 +9,7 @@ import pytest
 
 from broker_core.api import ORIGIN_LINK
 from broker_core.tools.replay.item import item_of_row
-from broker_core.tools.replay.rewrite import Outgoing, Target, outgoing
+from broker_core.tools.replay.rewrite import Outgoing, ReplayTarget, outgoing
 from broker_core.worker.questions.stored_messages import MessageDetail
 from monitoring.dead_letters import dead_letter
 from monitoring.payload.listed import NO_MASK, ListMask
@@ -27,7 +27,7 @@ def detail_of(body: bytes) -> MessageDetail:
     return replace(fake_detail(256), topic="%DLQ%stock", body=body, properties=dict(PROPERTIES))
 
 
-TO_GROUP = Target(group="stock", born_now=True, without_delay=True, any_queue=True)
+TO_GROUP = ReplayTarget(group="stock", born_now=True, without_delay=True, any_queue=True)
 TO_ORIGIN = replace(TO_GROUP, group="", to_origin=True)
 TO_OTHER = replace(TO_GROUP, group="", topic="orders-repaired")
 

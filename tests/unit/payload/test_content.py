@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitoring.payload.content import Kind, read_content
+from monitoring.payload.content import BodyKind, read_content
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.tables import Table
 
@@ -30,24 +30,24 @@ values = st.recursive(
 @pytest.mark.parametrize(
     ("body", "kind", "encoding"),
     [
-        (b"", Kind.EMPTY, ""),
-        (json.dumps(ORDER).encode(), Kind.JSON, "utf-8"),
-        (b"  [1, 2]  ", Kind.JSON, "utf-8"),
-        (b'"just text"', Kind.JSON, "utf-8"),
-        (b"42", Kind.TEXT, "utf-8"),
-        ("订单已支付，金额一百元".encode("gbk"), Kind.TEXT, "gb18030"),
-        ('{"名称": "茶叶"}'.encode("gbk"), Kind.JSON, "gb18030"),
-        ("\ufeff{}".encode(), Kind.JSON, "utf-8-sig"),
-        ("grüße".encode("utf-16"), Kind.TEXT, "utf-16"),
-        (b"<a><b>1</b></a>", Kind.XML, "utf-8"),
-        ('<?xml version="1.0" encoding="GBK"?><单><名>茶叶</名></单>'.encode("gbk"), Kind.XML, "gb18030"),
-        (b'<?xml version="1.0" encoding="latin-9"?><a>\xc3\xa9</a>', Kind.XML, "utf-8"),
-        (b"id\tname\n1\tx\n2\ty\n", Kind.TABLE, "utf-8"),
-        (b"hello, world", Kind.TEXT, "utf-8"),
-        ("newer than this Python: \U0001fadc, one's own: \ue000".encode(), Kind.TEXT, "utf-8"),
-        (bytes(range(256)), Kind.BYTES, ""),
-        (b"\x00\x01\x02", Kind.BYTES, ""),
-        (b"\xff\xd8\xff\xe0\x00\x10JFIF", Kind.BYTES, ""),
+        (b"", BodyKind.EMPTY, ""),
+        (json.dumps(ORDER).encode(), BodyKind.JSON, "utf-8"),
+        (b"  [1, 2]  ", BodyKind.JSON, "utf-8"),
+        (b'"just text"', BodyKind.JSON, "utf-8"),
+        (b"42", BodyKind.TEXT, "utf-8"),
+        ("订单已支付，金额一百元".encode("gbk"), BodyKind.TEXT, "gb18030"),
+        ('{"名称": "茶叶"}'.encode("gbk"), BodyKind.JSON, "gb18030"),
+        ("\ufeff{}".encode(), BodyKind.JSON, "utf-8-sig"),
+        ("grüße".encode("utf-16"), BodyKind.TEXT, "utf-16"),
+        (b"<a><b>1</b></a>", BodyKind.XML, "utf-8"),
+        ('<?xml version="1.0" encoding="GBK"?><单><名>茶叶</名></单>'.encode("gbk"), BodyKind.XML, "gb18030"),
+        (b'<?xml version="1.0" encoding="latin-9"?><a>\xc3\xa9</a>', BodyKind.XML, "utf-8"),
+        (b"id\tname\n1\tx\n2\ty\n", BodyKind.TABLE, "utf-8"),
+        (b"hello, world", BodyKind.TEXT, "utf-8"),
+        ("newer than this Python: \U0001fadc, one's own: \ue000".encode(), BodyKind.TEXT, "utf-8"),
+        (bytes(range(256)), BodyKind.BYTES, ""),
+        (b"\x00\x01\x02", BodyKind.BYTES, ""),
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF", BodyKind.BYTES, ""),
     ],
 )
 def test_a_body_is_read_as_what_it_is(body, kind, encoding):
@@ -59,15 +59,15 @@ def test_a_body_is_read_as_what_it_is(body, kind, encoding):
 def test_a_body_of_any_depth_is_read_or_says_why_not(depth):
     for body in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth, '[{"a":' * depth + "1" + "}]" * depth):
         found = read_content(body.encode())
-        assert (found.kind is Kind.JSON) == (not found.refusals)
-        assert found.kind in (Kind.JSON, Kind.TEXT)
+        assert (found.kind is BodyKind.JSON) == (not found.refusals)
+        assert found.kind in (BodyKind.JSON, BodyKind.TEXT)
 
 
 @pytest.mark.parametrize("name", PACKERS)
 def test_compression_is_undone_and_said(name):
     packed = PACKERS[name](json.dumps(ORDER).encode())
     found = read_content(packed)
-    assert (found.kind, found.value) == (Kind.JSON, ORDER)
+    assert (found.kind, found.value) == (BodyKind.JSON, ORDER)
     assert [(layer.name, layer.packed_bytes) for layer in found.layers] == [(name, len(packed))]
 
 
@@ -76,7 +76,7 @@ def test_what_only_begins_like_compression_says_why_it_stays(name):
     packed = PACKERS[name](b"x" * 5_000)
     for torn in (packed[:-3], packed[:7] + b"\x55" * 20):
         found = read_content(torn)
-        assert found.kind is Kind.BYTES
+        assert found.kind is BodyKind.BYTES
         assert found.data == torn
         assert [refused for refused, _ in found.refusals] == [name]
 
@@ -86,7 +86,7 @@ def test_layers_are_undone_one_inside_the_other_and_not_for_ever():
     for _ in range(6):
         body = gzip.compress(body)
     assert len(read_content(body).layers) == 4
-    assert read_content(zstandard.ZstdCompressor().compress(gzip.compress(b"{}"))).kind is Kind.JSON
+    assert read_content(zstandard.ZstdCompressor().compress(gzip.compress(b"{}"))).kind is BodyKind.JSON
 
 
 @pytest.mark.parametrize("name", PACKERS)
@@ -117,14 +117,14 @@ def test_lists_of_objects_and_separated_lines_are_tables():
     assert table == Table(("a", "b", "c"), (("1", "x", ""), ("2", "", "[1]")))
     table = read_content(b'id,name\r\n1,"a, b"\r\n2,"c\nd"\r\n', DecoderRule("*", reading="table")).table
     assert table == Table(("id", "name"), (("1", "a, b"), ("2", "c\nd")))
-    assert read_content(b"a,b,c\n1,2,3\n").kind is Kind.TABLE
-    assert read_content(b"Dear Ann, hello\nDear Bob, hello\n").kind is Kind.TEXT
+    assert read_content(b"a,b,c\n1,2,3\n").kind is BodyKind.TABLE
+    assert read_content(b"Dear Ann, hello\nDear Bob, hello\n").kind is BodyKind.TEXT
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), values, min_size=1))
 def test_messagepack_is_known_and_gives_the_same_value(value):
     found = read_content(msgpack.packb(value), DecoderRule("*", reading="msgpack"))
-    assert (found.kind, found.value) == (Kind.MSGPACK, value)
+    assert (found.kind, found.value) == (BodyKind.MSGPACK, value)
 
 
 def test_messagepack_is_found_without_a_rule():
@@ -145,22 +145,22 @@ def test_no_bytes_fail(body):
         *(DecoderRule("*", reading=reading) for reading in ("json", "xml", "table", "msgpack", "text", "bytes")),
     ):
         found = read_content(body, rule)
-        assert found.kind is not Kind.EMPTY or not found.data
+        assert found.kind is not BodyKind.EMPTY or not found.data
 
 
 def test_a_rule_is_kept_to():
     body = b"[1, 2]"
-    assert read_content(body, DecoderRule("*", reading="text")).kind is Kind.TEXT
-    assert read_content(body, DecoderRule("*", reading="bytes")).kind is Kind.BYTES
+    assert read_content(body, DecoderRule("*", reading="text")).kind is BodyKind.TEXT
+    assert read_content(body, DecoderRule("*", reading="bytes")).kind is BodyKind.BYTES
     refused = read_content(body, DecoderRule("*", reading="xml"))
-    assert (refused.kind, refused.refusals[0][0]) == (Kind.TEXT, "xml")
-    assert read_content(gzip.compress(body), DecoderRule("*", unwraps=False)).kind is Kind.BYTES
+    assert (refused.kind, refused.refusals[0][0]) == (BodyKind.TEXT, "xml")
+    assert read_content(gzip.compress(body), DecoderRule("*", unwraps=False)).kind is BodyKind.BYTES
     assert read_content("茶".encode("big5"), DecoderRule("*", encoding="big5")).text == "茶"
     assert read_content(b"\x91\x01", DecoderRule("*", reading="protobuf", schema="x", message_type="y")).refusals
 
 
 def test_a_deep_structure_is_no_trouble():
     deep = b"[" * 100_000 + b"]" * 100_000
-    assert read_content(deep).kind is Kind.TEXT
-    assert read_content(b"<a>" * 300 + b"</a>" * 300).kind is Kind.TEXT
-    assert read_content(b"\x91" * 5_000 + b"\x01").kind in (Kind.BYTES, Kind.MSGPACK)
+    assert read_content(deep).kind is BodyKind.TEXT
+    assert read_content(b"<a>" * 300 + b"</a>" * 300).kind is BodyKind.TEXT
+    assert read_content(b"\x91" * 5_000 + b"\x01").kind in (BodyKind.BYTES, BodyKind.MSGPACK)

@@ -4,7 +4,7 @@ import pytest
 from google.protobuf import descriptor_pb2, message_factory
 
 from broker_core.api import UsageError
-from monitoring.payload.content import Kind, read_content
+from monitoring.payload.content import BodyKind, read_content
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.schemas import ProtobufSchema
 
@@ -53,7 +53,7 @@ def test_a_message_is_read_by_its_schema(schema):
     assert {"shop.Order", "shop.Order.Line", "shop.Money"} <= set(schema.types)
     rule = DecoderRule("*", reading="protobuf", schema="order.proto", message_type="shop.Order")
     found = read_content(order_bytes(schema), rule, schema)
-    assert found.kind is Kind.PROTOBUF
+    assert found.kind is BodyKind.PROTOBUF
     assert found.value == {
         "id": "7",
         "price": {"currency": "EUR"},
@@ -75,7 +75,7 @@ def test_a_folder_and_a_descriptor_set_serve_as_well(folder, schema, tmp_path):
 def test_bytes_that_are_no_such_message_say_so(schema):
     rule = DecoderRule("*", reading="protobuf", schema="order.proto", message_type="shop.Order")
     found = read_content(b"\x0f\xff\xff", rule, schema)
-    assert (found.kind, found.refusals[0][0]) == (Kind.BYTES, "protobuf")
+    assert (found.kind, found.refusals[0][0]) == (BodyKind.BYTES, "protobuf")
     with pytest.raises(UsageError, match="it has"):
         schema.decode("shop.Nothing", b"")
 
@@ -91,7 +91,7 @@ def test_bytes_that_are_no_such_message_say_so(schema):
 def test_a_message_that_cannot_be_shown_says_why(schema, body, says):
     rule = DecoderRule("*", reading="protobuf", schema="order.proto", message_type="shop.Order")
     found = read_content(body, rule, schema)
-    assert found.kind in (Kind.BYTES, Kind.TEXT)
+    assert found.kind in (BodyKind.BYTES, BodyKind.TEXT)
     [(name, reason)] = found.refusals
     assert name == "protobuf"
     assert says in reason

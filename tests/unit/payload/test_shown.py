@@ -6,7 +6,7 @@ import os
 import pytest
 
 from broker_core.api import UsageError
-from monitoring.payload.content import Kind
+from monitoring.payload.content import BodyKind
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
@@ -42,7 +42,7 @@ def test_the_cells_of_a_table_are_masked():
 
     shown = read_shown(b"id,iban,sum\n1,DE12,5\n2,DE13,6\n", rule, Schemas())
 
-    assert shown.content.kind is Kind.TABLE
+    assert shown.content.kind is BodyKind.TABLE
     assert shown.content.table.rows == (("1", MASK, "5"), ("2", MASK, "6"))
 
 
@@ -87,7 +87,7 @@ def test_a_schema_that_is_gone_leaves_the_body_readable_and_says_why(tmp_path):
 
     shown = read_shown(b"plain text", rule, Schemas())
 
-    assert (shown.content.kind, shown.content.text) == (Kind.TEXT, "plain text")
+    assert (shown.content.kind, shown.content.text) == (BodyKind.TEXT, "plain text")
     [(name, reason)] = shown.content.refusals
     assert name == "protobuf"
     assert "no.proto" in reason

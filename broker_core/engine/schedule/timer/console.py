@@ -57,13 +57,13 @@ CANCEL_TAG = "_RECALL_TAG_"
 ACTIONS = ("deliver", "cancel", "move")
 
 
-class Journal(Protocol):
+class TimerJournal(Protocol):
     """Where actions are recorded before they are carried out."""
 
     async def record(self, action: str, subject: str, **details: int | str | list[int]) -> None: ...
 
 
-class Place(NamedTuple):
+class TimerPlace(NamedTuple):
     """Names a pending timer: its slot and the position of its unit in the timer log."""
 
     slot_ms: int
@@ -73,7 +73,7 @@ class Place(NamedTuple):
 class PendingTimer(NamedTuple):
     """A pending timer: where it is, and where its message is."""
 
-    place: Place
+    place: TimerPlace
     unit: TimerUnit
     is_cancelled: bool
 
@@ -86,10 +86,10 @@ class TimerPage(NamedTuple):
     """
 
     timers: list[PendingTimer]
-    next: Place | None
+    next: TimerPlace | None
 
 
-class Outlook(NamedTuple):
+class TimerOutlook(NamedTuple):
     """How many messages are due when.
 
     Attributes:
@@ -121,11 +121,11 @@ class TimersNow(NamedTuple):
     not_yet_in_wheel: int
 
 
-class Acted(NamedTuple):
+class TimerActions(NamedTuple):
     """What became of an action: how many messages it changed, and which it could not."""
 
     done: int
-    gone: list[Place]
+    gone: list[TimerPlace]
 
 
 class TimerConsole:
@@ -147,7 +147,7 @@ class TimerConsole:
         source: WheelSource,
         *,
         put: Callable[[MessageToStore], PutResult],
-        journal: Journal,
+        journal: TimerJournal,
         clock: Callable[[], int],
         delay_max_ms: int,
         store_host: HostAddress,
@@ -189,7 +189,7 @@ class TimerConsole:
         """How late the deliveries of the last hour were."""
         return self._work.late_hour.counts(self._clock() // 1_000)
 
-    def outlook(self) -> Outlook:
+    def outlook(self) -> TimerOutlook:
         """Messages by minute, hour and day ahead. What is overdue counts as of now."""
         now_ms = self._clock()
         pending = self._work.store.wheel.pending()
@@ -202,7 +202,7 @@ class TimerConsole:
         np.add.at(days, np.minimum(due_ms // DAY_MS - first_day, len(days) - 1), messages)
         for day, count in far.items():
             days[min(max(0, day - first_day), len(days) - 1)] += count
-        return Outlook(
+        return TimerOutlook(
             now_ms,
             _buckets(due_ms - now_ms, messages, 60_000, MINUTES),
             _buckets(due_ms - now_ms, messages, 3_600_000, HOURS),
@@ -212,7 +212,7 @@ class TimerConsole:
 
     # ---- the pending ones ----
 
-    def page(self, start: Place | None, count: int, *, topic: str = "") -> TimerPage:
+    def page(self, start: TimerPlace | None, count: int, *, topic: str = "") -> TimerPage:
         """Pending timers from a place on.
 
         Args:
@@ -237,10 +237,10 @@ class TimerConsole:
                 if below is not None and position > below:
                     continue
                 if len(found) == count or looked == UNITS_LOOKED_AT_MAX:
-                    return TimerPage(found, Place(slot_ms, position))
+                    return TimerPage(found, TimerPlace(slot_ms, position))
                 looked += 1
                 if not unit.is_delete and (wanted is None or unit.topic_hash == wanted):
-                    found.append(PendingTimer(Place(slot_ms, position), unit, self._is_cancelled(unit, keys)))
+                    found.append(PendingTimer(TimerPlace(slot_ms, position), unit, self._is_cancelled(unit, keys)))
             below = None
             slot_ms = store.wheel.next_time(slot_ms + store.precision_ms)
         return TimerPage(found, None)
@@ -275,7 +275,7 @@ class TimerConsole:
 
     # ---- actions ----
 
-    async def act(self, action: str, places: Sequence[Place], *, due_ms: int = -1) -> Acted:
+    async def act(self, action: str, places: Sequence[TimerPlace], *, due_ms: int = -1) -> TimerActions:
         """Deliver, cancel or move some timers.
 
         Args:
@@ -304,7 +304,7 @@ class TimerConsole:
             except StoreError as error:
                 await self._journal.record(f"timer.{action}.failed", f"at {place.slot_ms}", why=str(error))
                 raise
-        return Acted(len(places) - len(gone), gone)
+        return TimerActions(len(places) - len(gone), gone)
 
     def _check_time(self, due_ms: int) -> None:
         ahead_ms = due_ms - self._clock()
@@ -314,7 +314,7 @@ class TimerConsole:
                 f"(timerMaxDelaySec), not {ahead_ms / 1_000:,.0f} s"
             )
 
-    def _act_on(self, action: str, place: Place, due_ms: int) -> bool:
+    def _act_on(self, action: str, place: TimerPlace, due_ms: int) -> bool:
         now_ms = self._clock()
         unit = self._unit(place)
         record = None if unit is None else self._source.record(unit.physical_offset, unit.record_bytes)
@@ -334,7 +334,7 @@ class TimerConsole:
         self._store(self._cancel(properties, now_ms))
         return True
 
-    def _unit(self, place: Place) -> TimerUnit | None:
+    def _unit(self, place: TimerPlace) -> TimerUnit | None:
         """The unit at a place, if it still waits there."""
         slot = self._work.store.wheel.slot(place.slot_ms)
         if slot is None or not slot.first <= place.position <= slot.last:

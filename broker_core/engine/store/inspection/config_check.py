@@ -12,7 +12,7 @@ from typing import Any
 
 from broker_core.engine.store.checkpoint import FILE_BYTES, read_checkpoint
 from broker_core.engine.store.config_file import parse_config
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
 from broker_core.protocol.names import SCHEDULE_TOPIC
@@ -20,7 +20,7 @@ from broker_core.protocol.names import SCHEDULE_TOPIC
 Configs = dict[str, dict[str, Any]]
 
 
-def read_configs(root: Path, findings: list[Finding]) -> Configs:
+def read_configs(root: Path, findings: list[StoreFinding]) -> Configs:
     """Content of all configuration files that can be read, by file name; the others are added to ``findings``."""
     found: Configs = {}
     directory = StorePaths(root).config
@@ -32,9 +32,9 @@ def read_configs(root: Path, findings: list[Finding]) -> Configs:
             found[path.name] = parse_config(path.read_text("utf-8"))
         except json.JSONDecodeError as error:
             if path.stat().st_size or not path.name.endswith(".bak"):
-                findings.append(Finding(place, error.pos, f"no JSON: {error.msg}"))
+                findings.append(StoreFinding(place, error.pos, f"no JSON: {error.msg}"))
         except (ValueError, RecursionError) as error:
-            findings.append(Finding(place, 0, f"no configuration: {error}"))
+            findings.append(StoreFinding(place, 0, f"no configuration: {error}"))
     return found
 
 
@@ -44,30 +44,30 @@ def configured_topics(configs: Configs) -> frozenset[str] | None:
     return frozenset(table) if isinstance(table, dict) else None
 
 
-def check_checkpoint(root: Path, last_store_ms: int, *, is_crashed: bool) -> Iterator[Finding]:
+def check_checkpoint(root: Path, last_store_ms: int, *, is_crashed: bool) -> Iterator[StoreFinding]:
     """The checkpoint against the latest store time in the log, 0 where it has no message."""
     path = StorePaths(root).checkpoint
     if not path.is_file():
         if last_store_ms and not is_crashed:
-            yield Finding(path.name, 0, "there is no checkpoint; a crash would mean that the whole log is scanned")
+            yield StoreFinding(path.name, 0, "there is no checkpoint; a crash would mean that the whole log is scanned")
         return
     data = path.read_bytes()
     if len(data) != FILE_BYTES:
-        yield Finding(path.name, len(data), f"the file has {len(data):,} bytes; a checkpoint has {FILE_BYTES:,}")
+        yield StoreFinding(path.name, len(data), f"the file has {len(data):,} bytes; a checkpoint has {FILE_BYTES:,}")
     if len(data) < 24:
         return
     checkpoint = read_checkpoint(path)
     fields = (("physicMsgTimestamp", checkpoint.physic_ms), ("logicsMsgTimestamp", checkpoint.logics_ms))
     for number, (name, value) in enumerate((*fields, ("indexMsgTimestamp", checkpoint.index_ms))):
         if value < 0:
-            yield Finding(path.name, number * 8, f"{name} is {value}, which is no time")
+            yield StoreFinding(path.name, number * 8, f"{name} is {value}, which is no time")
         elif last_store_ms and value > last_store_ms:
-            yield Finding(
+            yield StoreFinding(
                 path.name, number * 8, f"{name} is {value}; the last message in the log was stored at {last_store_ms}"
             )
 
 
-def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[Finding]:
+def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[StoreFinding]:
     """Stored offsets against the queues; those of queues that are not there belong to deleted topics."""
     for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
         for key, offsets in _table(configs, name).items():
@@ -91,11 +91,11 @@ def _check_offset(
     offset: Any,  # noqa: ANN401  JSON
     file: str,
     key: str,
-) -> Iterator[Finding]:
+) -> Iterator[StoreFinding]:
     topic, queue_id = queue
     if not isinstance(offset, int) or not queue_id.isdecimal():
-        yield Finding(file, 0, f"{key}: queue {queue_id} has offset {offset!r}, which is no number")
+        yield StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset!r}, which is no number")
         return
     reader = readers.by_key.get((topic, int(queue_id)))
     if reader is not None and not 0 <= offset <= reader.end:
-        yield Finding(file, 0, f"{key}: queue {queue_id} has offset {offset:,}; the queue ends at {reader.end:,}")
+        yield StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset:,}; the queue ends at {reader.end:,}")

@@ -14,9 +14,9 @@ import numpy as np
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
 from broker_core.engine.store.index_layout import items_of
 from broker_core.engine.store.inspection.config_check import read_configs
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
-from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
+from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.inspection.message_lines import MessageLines
 from broker_core.engine.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueFileReader, QueueReaders, is_blank
 from broker_core.engine.store.record_columns import QueueGroup, queue_groups, unit_codes
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def dump_messages(
-    root: Path, topic: str | None, levels: DelayLevels, findings: list[Finding], log_directories: Sequence[Path] = ()
+    root: Path, topic: str | None, levels: DelayLevels, findings: list[StoreFinding], log_directories: Sequence[Path] = ()
 ) -> Iterator[str]:
     """Every record of the commit log in order of physical offset, as lines of JSON.
 
@@ -55,7 +55,9 @@ def dump_messages(
         readers.close()
 
 
-def _take_unit_codes(window: LogWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]) -> None:
+def _take_unit_codes(
+    window: CheckedWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]
+) -> None:
     """Replace computed tags codes by those of the queue's units, where those are there."""
     reader = readers.get(group.topic.decode("utf-8", "replace"), group.queue_id)
     rows = group.rows[[enters_queue(flag) for flag in window.heads.sys_flag[group.rows].tolist()]]
@@ -97,7 +99,9 @@ def _extension(reader: QueueFileReader, address: int) -> Row:
     return {"extTagsCode": unit.tags_code, "extStoreTimestamp": unit.store_ms, "extBitMap": unit.bitmap.hex()}
 
 
-def dump_index(root: Path, topic: str | None, findings: list[Finding], log_directories: Sequence[Path] = ()) -> Iterator[Row]:
+def dump_index(
+    root: Path, topic: str | None, findings: list[StoreFinding], log_directories: Sequence[Path] = ()
+) -> Iterator[Row]:
     """Every index item, by file and number; with ``topic``, those that point to its records."""
     log = LogReader(root, directories=log_directories)
     for file in load_index(root):
@@ -125,7 +129,7 @@ def _topic_at(log: LogReader, physical_offset: int) -> str | None:
     return None if parts is None else parts.topic.decode("utf-8", "replace")
 
 
-def dump_config(root: Path, topic: str | None, findings: list[Finding]) -> Iterator[Row]:
+def dump_config(root: Path, topic: str | None, findings: list[StoreFinding]) -> Iterator[Row]:
     """Every configuration file: its name and its content; with ``topic``, only the entries that name it."""
     for name, content in read_configs(root, findings).items():
         if topic is None:

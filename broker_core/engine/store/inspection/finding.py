@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Finding(NamedTuple):
+class StoreFinding(NamedTuple):
     """An inconsistency, or a note.
 
     Attributes:

@@ -24,7 +24,7 @@ from broker_core.engine.store.index_layout import (
     HEADER_BYTES,
     ITEM_BYTES,
     SLOT_BYTES,
-    IndexHeader,
+    ReadIndexHeader,
     index_files,
     items_of,
     key_hash,
@@ -33,8 +33,8 @@ from broker_core.engine.store.index_layout import (
     slot_count,
     slots_of,
 )
-from broker_core.engine.store.inspection.finding import Finding
-from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
+from broker_core.engine.store.inspection.finding import StoreFinding
+from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.paths import StorePaths
 
 ITEMS_AT_A_TIME = 262_144
@@ -50,18 +50,18 @@ class IndexEntry(NamedTuple):
     hashes: list[int]
     seconds: list[int]
     first_item: int
-    file: IndexFile
+    file: LoadedIndex
 
 
 @dataclass(slots=True)
-class IndexFile:
+class LoadedIndex:
     """One index file, mapped."""
 
     root: Path
     path: Path
     slots: int = 0
     data: npt.NDArray[np.uint8] = field(init=False)
-    header: IndexHeader | None = field(init=False)
+    header: ReadIndexHeader | None = field(init=False)
 
     def __post_init__(self) -> None:
         size = self.path.stat().st_size
@@ -77,18 +77,18 @@ class IndexFile:
             return 1
         return min(self.header.next_item, len(items_of(self.data, self.slots)))
 
-    def find(self, position: int, text: str) -> Finding:
+    def find(self, position: int, text: str) -> StoreFinding:
         """A finding in this file."""
-        return Finding(str(self.path.relative_to(self.root)), position, text)
+        return StoreFinding(str(self.path.relative_to(self.root)), position, text)
 
     def item_position(self, item: int) -> int:
         """Position of an item in the file."""
         return HEADER_BYTES + self.slots * SLOT_BYTES + item * ITEM_BYTES
 
 
-def load_index(root: Path) -> list[IndexFile]:
+def load_index(root: Path) -> list[LoadedIndex]:
     """Index files of a store, oldest first; a file that does not show its own number of slots has that of the others."""
-    files = [IndexFile(root, path) for path in index_files(StorePaths(root).index)]
+    files = [LoadedIndex(root, path) for path in index_files(StorePaths(root).index)]
     known = {len(file.data): file.slots for file in files if file.slots}
     for file in files:
         file.slots = file.slots or known.get(len(file.data), 0)
@@ -98,7 +98,7 @@ def load_index(root: Path) -> list[IndexFile]:
 # ---- one file ----------------------------------------------------------------------------------------------------------
 
 
-def check_file(file: IndexFile) -> Iterator[Finding]:
+def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
     """Header and chains of a file."""
     header = file.header
     if header is None:
@@ -123,7 +123,7 @@ def check_file(file: IndexFile) -> Iterator[Finding]:
     yield from _check_chains(file, header)
 
 
-def _check_chains(file: IndexFile, header: IndexHeader) -> Iterator[Finding]:
+def _check_chains(file: LoadedIndex, header: ReadIndexHeader) -> Iterator[StoreFinding]:
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
     newest = np.zeros(file.slots, dtype=np.int32)
     last_offset = -1
@@ -166,7 +166,7 @@ def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt
 # ---- with the log ------------------------------------------------------------------------------------------------------
 
 
-def entries(files: list[IndexFile], *, first_item: int = 1) -> Iterator[IndexEntry]:
+def entries(files: list[LoadedIndex], *, first_item: int = 1) -> Iterator[IndexEntry]:
     """Items of all files by record, in order; a record's items may continue in the next file, and are two entries then.
 
     Args:
@@ -201,7 +201,7 @@ class IndexCheck:
         is_crashed: The store was not closed in good order; the index may be behind then.
     """
 
-    def __init__(self, log: LogReader, files: list[IndexFile], *, is_crashed: bool) -> None:
+    def __init__(self, log: LogReader, files: list[LoadedIndex], *, is_crashed: bool) -> None:
         self._log = log
         self._files = files
         self._is_crashed = is_crashed
@@ -210,14 +210,14 @@ class IndexCheck:
         self._first_offset = self._entry.physical_offset if self._entry else -1
         self._missing: list[int] = []
         """First and last physical offset, and number, of records without items since the last that had some."""
-        self.notes: list[Finding] = []
+        self.notes: list[StoreFinding] = []
 
     @property
     def is_needed(self) -> bool:
         """Whether there is an index at all."""
         return self._first_offset >= 0
 
-    def check_window(self, window: LogWindow) -> Iterator[Finding]:
+    def check_window(self, window: CheckedWindow) -> Iterator[StoreFinding]:
         """Compare the keys of a window's records with the items."""
         if self._matches(window):
             return
@@ -234,7 +234,7 @@ class IndexCheck:
             topic = data[topic_at : topic_at + topic_bytes].tobytes().decode("utf-8", "replace")
             yield from self._check_record(physical, [key_hash(topic, key) for key in keys], store_ms)
 
-    def _matches(self, window: LogWindow) -> bool:
+    def _matches(self, window: CheckedWindow) -> bool:
         """Whether the next items are just those of a window's records, compared as arrays; then they are passed over.
 
         Not so where anything is odd (a file ends, a record is indexed twice, something is missing): those windows are looked at
@@ -263,7 +263,7 @@ class IndexCheck:
         self._entry = next(self._entries, None)
         return True
 
-    def _check_record(self, physical: int, hashes: list[int], store_ms: int) -> Iterator[Finding]:
+    def _check_record(self, physical: int, hashes: list[int], store_ms: int) -> Iterator[StoreFinding]:
         yield from self._skip_to(physical)
         found: set[int] = set()
         while self._entry is not None and self._entry.physical_offset == physical:
@@ -275,12 +275,12 @@ class IndexCheck:
             absent = [f"{value:08x}" for value in hashes if value not in found]
             if absent:
                 text = f"the record at {physical:,} has {len(absent)} keys without an item (hash {', '.join(absent)})"
-                yield Finding("index", 0, text)
+                yield StoreFinding("index", 0, text)
         elif hashes and physical > self._first_offset:
             first, _, count = self._missing or (physical, physical, 0)
             self._missing = [first, physical, count + 1]
 
-    def _skip_to(self, physical: int) -> Iterator[Finding]:
+    def _skip_to(self, physical: int) -> Iterator[StoreFinding]:
         """Report the items that point to no record before an offset; those of expired log files are in order."""
         while self._entry is not None and self._entry.physical_offset < physical:
             entry = self._entry
@@ -290,13 +290,15 @@ class IndexCheck:
             text = f"item {entry.first_item:,} points to {entry.physical_offset:,}, where no record starts"
             yield entry.file.find(entry.file.item_position(entry.first_item), text)
 
-    def _report_missing(self) -> Iterator[Finding]:
+    def _report_missing(self) -> Iterator[StoreFinding]:
         if self._missing:
             first, last, count = self._missing
             self._missing = []
-            yield Finding("index", 0, f"{count:,} records with keys from {first:,} to {last:,} have no item; others follow")
+            yield StoreFinding(
+                "index", 0, f"{count:,} records with keys from {first:,} to {last:,} have no item; others follow"
+            )
 
-    def finish(self) -> Iterator[Finding]:
+    def finish(self) -> Iterator[StoreFinding]:
         """After all windows: items behind the log's end, and records behind the index's."""
         ahead, first = 0, self._entry
         while self._entry is not None:
@@ -308,14 +310,14 @@ class IndexCheck:
         if self._missing:
             first_offset, last_offset, count = self._missing
             text = f"the index is behind the log: {count:,} records with keys from {first_offset:,} to {last_offset:,}"
-            place = Finding(str(self._files[-1].path.relative_to(self._log.root)), 24, text)
+            place = StoreFinding(str(self._files[-1].path.relative_to(self._log.root)), 24, text)
             if self._is_crashed:
                 self.notes.append(place)
             else:
                 yield place
 
 
-def _compare(entry: IndexEntry, hashes: list[int], store_ms: int) -> Iterator[Finding]:
+def _compare(entry: IndexEntry, hashes: list[int], store_ms: int) -> Iterator[StoreFinding]:
     """Items of a record against its keys and its store time."""
     header = entry.file.header
     assert header is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.engine.store.file_map import end_of_data, map_file
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
 from broker_core.engine.store.record_columns import record_checksums, torn_tails, wrong_checksums
 from broker_core.errors import RecordError
@@ -31,7 +31,7 @@ _TOUCHED_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class LogWindow:
+class CheckedWindow:
     """Consecutive good records of one file; positions in ``heads`` count from the start of ``data``, the whole file."""
 
     data: Bytes
@@ -53,9 +53,9 @@ class LogReader:
     root: Path
     window_bytes: int = _WINDOW_BYTES
     directories: Sequence[Path] = ()
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[StoreFinding] = field(default_factory=list)
     """Inconsistencies met by `windows` since they were last taken out."""
-    notes: list[Finding] = field(default_factory=list)
+    notes: list[StoreFinding] = field(default_factory=list)
     """Likewise, what is worth knowing and no inconsistency."""
     files: list[tuple[Path, int]] = field(init=False)
     file_bytes: int = field(init=False)
@@ -78,7 +78,7 @@ class LogReader:
         """Let all files go."""
         self._mapped.clear()
 
-    def windows(self, start: int = 0, end: int | None = None, *, check_bodies: bool = True) -> Iterator[LogWindow]:
+    def windows(self, start: int = 0, end: int | None = None, *, check_bodies: bool = True) -> Iterator[CheckedWindow]:
         """All readable records in order of physical offset.
 
         Args:
@@ -93,7 +93,7 @@ class LogReader:
         for path, base in files:
             mapped = self.mapped(base)
             if mapped is None and path == self.files[-1][0]:
-                self.notes.append(Finding(self._name(path), 0, "made and not used yet: it has no bytes"))
+                self.notes.append(StoreFinding(self._name(path), 0, "made and not used yet: it has no bytes"))
             elif mapped is None:
                 self._find(path, 0, f"the file is gone or has no bytes; others have {self.file_bytes:,}")
             else:
@@ -106,7 +106,7 @@ class LogReader:
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
 
     def _find(self, path: Path, position: int, text: str) -> None:
-        self.findings.append(Finding(self._name(path), position, text))
+        self.findings.append(StoreFinding(self._name(path), position, text))
 
     def _is_begun(self, base: int) -> bool:
         head = self.record(base, FILLER.size)
@@ -125,7 +125,7 @@ class LogReader:
 
     def _windows_of(
         self, path: Path, base: int, mapped: mmap.mmap, start: int, limit: int, *, check_bodies: bool
-    ) -> Iterator[LogWindow]:
+    ) -> Iterator[CheckedWindow]:
         data = np.frombuffer(mapped, dtype=np.uint8)
         reach = self.window_bytes
         is_whole = limit == len(data)
@@ -145,7 +145,7 @@ class LogReader:
                     self._find(path, place.position, place.reason)
             if len(heads):
                 self.end = base + heads.end
-                yield LogWindow(data, mapped, self._good(path, mapped, heads) if check_bodies else heads)
+                yield CheckedWindow(data, mapped, self._good(path, mapped, heads) if check_bodies else heads)
                 _let_go(mapped, start, heads.end)
             start, reach = heads.end, self.window_bytes
             if at_end and is_whole:
@@ -189,7 +189,7 @@ class LogReader:
             self._find(path, end, f"the last {rest:,} bytes hold neither a record nor a filler, and another file follows")
         elif (first := _first_not_zero(mapped, end, limit)) < limit:
             text = f"behind the end of the log at {end:,} the file is not empty: left-overs that a broker writes over"
-            self.notes.append(Finding(self._name(path), first, text))
+            self.notes.append(StoreFinding(self._name(path), first, text))
 
     # ---- single records ------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from json.encoder import encode_basestring
 from zlib import crc32
 
-from broker_core.engine.store.inspection.finding import Finding
-from broker_core.engine.store.inspection.log_reader import LogWindow
+from broker_core.engine.store.inspection.finding import StoreFinding
+from broker_core.engine.store.inspection.log_reader import CheckedWindow
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.record_columns import QueueGroup
 from broker_core.errors import CodecError
@@ -36,11 +36,11 @@ class MessageLines:
         findings: Gets the bodies that do not decompress.
     """
 
-    def __init__(self, findings: list[Finding]) -> None:
+    def __init__(self, findings: list[StoreFinding]) -> None:
         self._findings = findings
         self._hosts: dict[bytes, tuple[str, str]] = {}
 
-    def of_window(self, window: LogWindow, groups: list[QueueGroup], codes: Int64s) -> Iterator[str]:
+    def of_window(self, window: CheckedWindow, groups: list[QueueGroup], codes: Int64s) -> Iterator[str]:
         """Lines of the records of some queues, in order of physical offset.
 
         Args:
@@ -106,7 +106,7 @@ class MessageLines:
         try:
             return decompress_body(sys_flag, body)
         except CodecError as error:
-            self._findings.append(Finding("commitlog", physical, f"the body is given as stored: {error}"))
+            self._findings.append(StoreFinding("commitlog", physical, f"the body is given as stored: {error}"))
             return body
 
     def _host(self, packed: bytes) -> tuple[str, str]:

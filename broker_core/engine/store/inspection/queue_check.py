@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from broker_core.engine.store.dispatch import further_queues
-from broker_core.engine.store.inspection.finding import Finding
-from broker_core.engine.store.inspection.log_reader import LogReader, LogWindow
+from broker_core.engine.store.inspection.finding import StoreFinding
+from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.inspection.queue_reader import (
     UNITS_AT_A_TIME,
     QueueFileReader,
@@ -66,7 +66,7 @@ class QueueCheck:
 
     # ---- first pass ----------------------------------------------------------------------------------------------------
 
-    def check_window(self, window: LogWindow) -> Iterator[Finding]:
+    def check_window(self, window: CheckedWindow) -> Iterator[StoreFinding]:
         """Compare the records of a window with their units."""
         data, heads = window.data, window.heads
         groups = list(queue_groups(data, heads))
@@ -78,7 +78,7 @@ class QueueCheck:
             yield from self._check_group(window, group, rows, codes)
         yield from self._check_further(window, codes)
 
-    def _check_group(self, window: LogWindow, group: QueueGroup, rows: Int64s, codes: Int64s) -> Iterator[Finding]:
+    def _check_group(self, window: CheckedWindow, group: QueueGroup, rows: Int64s, codes: Int64s) -> Iterator[StoreFinding]:
         key = group.topic.decode("utf-8", "replace"), group.queue_id
         offsets = window.heads.queue_offset[rows]
         for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(offsets) != 1) + 1):
@@ -86,7 +86,7 @@ class QueueCheck:
                 units = queue_units(window.heads, rows[run], codes)
                 yield from self._check_run(key, int(offsets[run[0]]), units)
 
-    def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[Finding]:
+    def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[StoreFinding]:
         """Compare the expected units from a queue offset on with those that are there."""
         reader = self.readers.get(*key)
         found = reader.units(offset, len(expected)) if reader else expected[:0]
@@ -110,7 +110,7 @@ class QueueCheck:
             known._replace(records=known.records + count) if known else _Gap(count, queue_offset, physical_offset)
         )
 
-    def _check_further(self, window: LogWindow, codes: Int64s) -> Iterator[Finding]:
+    def _check_further(self, window: CheckedWindow, codes: Int64s) -> Iterator[StoreFinding]:
         """The further queues of multi-dispatch records."""
         data, heads = window.data, window.heads
         raw = bytes(data.data[int(heads.position[0]) : heads.end]) if len(heads) else b""
@@ -128,7 +128,7 @@ class QueueCheck:
 
     # ---- second pass ---------------------------------------------------------------------------------------------------
 
-    def check_queues(self) -> Iterator[Finding]:
+    def check_queues(self) -> Iterator[StoreFinding]:
         """Look at each queue's own files; after all windows."""
         for key, reader in sorted(self.readers.by_key.items()):
             yield from _check_files(reader)
@@ -136,11 +136,11 @@ class QueueCheck:
             reader.close()
         yield from self._report_missing(notes=False)
 
-    def notes(self) -> Iterator[Finding]:
+    def notes(self) -> Iterator[StoreFinding]:
         """What the checks found that recovery sets right by design."""
         yield from self._report_missing(notes=True)
 
-    def _report_missing(self, *, notes: bool) -> Iterator[Finding]:
+    def _report_missing(self, *, notes: bool) -> Iterator[StoreFinding]:
         for key, gap in sorted(self._missing.items()):
             reader = self.readers.by_key.get(key)
             if reader is None:
@@ -158,9 +158,9 @@ class QueueCheck:
                     f"with queue offset {gap.queue_offset:,}"
                 )
             if excused is notes:
-                yield Finding(*place, text)
+                yield StoreFinding(*place, text)
 
-    def _check_units(self, key: QueueKey, reader: QueueFileReader) -> Iterator[Finding]:
+    def _check_units(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
         in_log = 0
         ahead: _Gap | None = None
         previous = -1
@@ -173,7 +173,7 @@ class QueueCheck:
             order = np.diff(physical[used], prepend=previous)
             for row in used[order <= 0].tolist():
                 text = f"unit {start + row:,} points to {physical[row]:,}, which does not lie behind the unit before it"
-                yield Finding(*reader.place(start + row), text)
+                yield StoreFinding(*reader.place(start + row), text)
             previous = int(physical[used[-1]]) if len(used) else previous
             beyond = used[physical[used] >= self.log.end]
             if len(beyond):
@@ -182,11 +182,11 @@ class QueueCheck:
             in_log += int(((physical[used] >= self.log.min_offset) & (physical[used] < self.log.end)).sum())
         if ahead is not None:
             text = f"{ahead.records:,} units point behind the log's end at {self.log.end:,}"
-            yield Finding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
+            yield StoreFinding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
         if in_log != self._matched.get(key, 0):
             yield from self._check_one_by_one(key, reader)
 
-    def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[Finding]:
+    def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
         """Find the units without a record; only where the numbers of units and of records differ."""
         for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
             units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
@@ -206,7 +206,7 @@ class QueueCheck:
                     )
                 else:
                     continue
-                yield Finding(*reader.place(start + row), text)
+                yield StoreFinding(*reader.place(start + row), text)
 
 
 def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:
@@ -216,38 +216,38 @@ def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:
     return here in further_queues(parts.head.queue_id, parts.properties)
 
 
-def _check_files(reader: QueueFileReader) -> Iterator[Finding]:
+def _check_files(reader: QueueFileReader) -> Iterator[StoreFinding]:
     for index, (path, base) in enumerate(reader.files):
         size = path.stat().st_size
         place = reader.place(base // 20)
         if size != reader.file_bytes or size % 20:
-            yield Finding(*place, f"the file has {size:,} bytes; it should have {reader.file_bytes:,}, a multiple of 20")
+            yield StoreFinding(*place, f"the file has {size:,} bytes; it should have {reader.file_bytes:,}, a multiple of 20")
         expected = reader.files[index - 1][1] + reader.file_bytes if index else base
         if base != expected:
-            yield Finding(*place, f"the file before this one ends at {expected:,}: {base - expected:,} bytes are missing")
+            yield StoreFinding(*place, f"the file before this one ends at {expected:,}: {base - expected:,} bytes are missing")
 
 
-def _holes(reader: QueueFileReader, start: int, zero: np.typing.NDArray[np.bool_]) -> Iterator[Finding]:
+def _holes(reader: QueueFileReader, start: int, zero: np.typing.NDArray[np.bool_]) -> Iterator[StoreFinding]:
     edges = np.flatnonzero(np.diff(zero.astype(np.int8), prepend=0, append=0))
     for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        yield Finding(
+        yield StoreFinding(
             *reader.place(start + first), f"{last - first:,} units from {start + first:,} on are empty; others follow"
         )
 
 
-def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Units) -> Iterator[Finding]:
+def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Units) -> Iterator[StoreFinding]:
     """Size and tags code of one unit against the record's; a code in the extension is looked up there."""
     if found["record_bytes"] != wanted["record_bytes"]:
         text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "
-        yield Finding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")
+        yield StoreFinding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")
     code = int(found["tags_code"])
     if is_ext_address(np.array([code]))[0]:
         address, looked_up = code, reader.tags_code_at(code)
         if looked_up is None:
             text = f"unit {offset:,} names place {address + (1 << 63):,} of the extension, where there is none"
-            yield Finding(*reader.place(offset), text)
+            yield StoreFinding(*reader.place(offset), text)
             return
         code = looked_up
     if code != wanted["tags_code"]:
         text = f"unit {offset:,} has tags code {code}; the record at {wanted['physical_offset']:,} has {wanted['tags_code']}"
-        yield Finding(*reader.place(offset), text)
+        yield StoreFinding(*reader.place(offset), text)

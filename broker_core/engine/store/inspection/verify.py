@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker_core.engine.store.inspection.config_check import check_checkpoint, check_offsets, configured_topics, read_configs
-from broker_core.engine.store.inspection.finding import Finding
+from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.index_check import IndexCheck, check_file, load_index
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.inspection.queue_check import QueueCheck
@@ -42,10 +42,10 @@ class Verification:
     index_files: int = 0
     log_min_offset: int = 0
     log_end: int = 0
-    notes: list[Finding] = field(default_factory=list)
+    notes: list[StoreFinding] = field(default_factory=list)
     """What is worth knowing and no inconsistency."""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[StoreFinding]:
         """Every inconsistency, as it is found.
 
         Raises:
@@ -61,10 +61,10 @@ class Verification:
             log.close()
             readers.close()
 
-    def _run(self, log: LogReader, readers: QueueReaders) -> Iterator[Finding]:
+    def _run(self, log: LogReader, readers: QueueReaders) -> Iterator[StoreFinding]:
         is_crashed = StorePaths(self.root).abort.exists()
         self._note_circumstances(is_crashed=is_crashed)
-        faults: list[Finding] = []
+        faults: list[StoreFinding] = []
         configs = read_configs(self.root, faults)
         yield from faults
         index = load_index(self.root)
@@ -92,16 +92,16 @@ class Verification:
     def _note_circumstances(self, *, is_crashed: bool) -> None:
         if is_crashed:
             self.notes.append(
-                Finding("abort", 0, "the store is in use or was not closed in good order; queues and index may be behind")
+                StoreFinding("abort", 0, "the store is in use or was not closed in good order; queues and index may be behind")
             )
         for name in _NOT_EXAMINED:
             if (self.root / name).exists():
-                self.notes.append(Finding(name, 0, "not examined"))
+                self.notes.append(StoreFinding(name, 0, "not examined"))
         for directory in rocksdb_directories(self.root):
-            self.notes.append(Finding(str(directory.relative_to(self.root)), 0, "a RocksDB database; not examined"))
+            self.notes.append(StoreFinding(str(directory.relative_to(self.root)), 0, "a RocksDB database; not examined"))
 
 
-def _taken(findings: list[Finding]) -> list[Finding]:
+def _taken(findings: list[StoreFinding]) -> list[StoreFinding]:
     taken = findings.copy()
     findings.clear()
     return taken

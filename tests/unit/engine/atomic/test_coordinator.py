@@ -7,7 +7,16 @@ import pytest
 from broker_core.engine.atomic.coordinator import Coordinator
 from broker_core.engine.atomic.snapshot import decode_snapshot, encode_snapshot
 from broker_core.engine.atomic.state import AtomicState
-from broker_core.protocol.atomic import EPOCH_LAST, AtomicRefusedError, Identity, OffsetKey, QueueKey, Refusal, Stamp, State
+from broker_core.protocol.atomic import (
+    EPOCH_LAST,
+    AtomicPhase,
+    AtomicRefusedError,
+    Identity,
+    OffsetKey,
+    QueueKey,
+    Refusal,
+    Stamp,
+)
 
 QUEUE = QueueKey("orders", 0)
 
@@ -273,10 +282,10 @@ def test_it_is_aborted_when_its_time_is_over_and_not_before():
     bench.send(one)
     bench.now += 1_000
     bench.coordinator.tick()
-    assert bench.state.ids["shop"].state is State.ONGOING
+    assert bench.state.ids["shop"].state is AtomicPhase.ONGOING
     bench.now += 1
     bench.coordinator.tick()
-    assert bench.state.ids["shop"].state is State.ABORTED
+    assert bench.state.ids["shop"].state is AtomicPhase.ABORTED
     assert bench.state.is_aborted(QUEUE, 0)
     with refused(Refusal.OLD_EPOCH):
         bench.end(one)
@@ -290,7 +299,7 @@ def test_a_clock_that_goes_back_aborts_nothing():
     bench.send(bench.init(timeout_ms=1_000))
     bench.now -= 10_000
     bench.coordinator.tick()
-    assert bench.state.ids["shop"].state is State.ONGOING
+    assert bench.state.ids["shop"].state is AtomicPhase.ONGOING
 
 
 def test_producer_ids_are_replaced_when_their_epochs_are_used_up():
@@ -339,7 +348,7 @@ def test_an_open_transaction_is_never_forgotten():
     bench = Bench()
     bench.send(bench.init())
     bench.state.expire(bench.now + 10 * 604_800_000)
-    assert bench.state.ids["shop"].state is State.ONGOING
+    assert bench.state.ids["shop"].state is AtomicPhase.ONGOING
     assert bench.state.sequences[QUEUE].windows
 
 

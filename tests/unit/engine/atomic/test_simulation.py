@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from broker_core.protocol.atomic import Refusal, State
+from broker_core.protocol.atomic import AtomicPhase, Refusal
 from tests.support.atomic_world import QUEUES, Instance, World
 
 
@@ -28,7 +28,7 @@ def settle(world):
     for _ in range(300):  # an append fails now and then
         world.coordinator.tick()
         world.sync()
-    assert not [entry for entry in world.state.ids.values() if entry.state is State.ONGOING]
+    assert not [entry for entry in world.state.ids.values() if entry.state is AtomicPhase.ONGOING]
     assert all(world.state.first_open_offset(queue) is None for queue in QUEUES)
     world.check()
 

@@ -6,7 +6,7 @@ from math import isnan
 
 import pytest
 
-from broker_core.engine.schedule.delay_console import Place
+from broker_core.engine.schedule.delay_console import DelayedPlace
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -46,7 +46,7 @@ def run(scenario):
 
 
 def place(put):
-    return Place(put.queue_offset, put.physical_offset)
+    return DelayedPlace(put.queue_offset, put.physical_offset)
 
 
 def test_figures_of_a_level(bench):
@@ -101,7 +101,7 @@ def test_a_cancelled_message_is_never_delivered_also_not_after_a_crash(bench):
     async def scenario():
         running = Running(bench)
         puts = [bench.put(3, name) for name in ("one", "two", "three")]
-        acted = await running.console.cancel(3, [place(puts[1]), Place(2, 1)])
+        acted = await running.console.cancel(3, [place(puts[1]), DelayedPlace(2, 1)])
         assert (acted.done, acted.gone) == (1, [2])
         assert running.row(3).pending == 2
         assert [head.queue_offset for head in running.page(3).heads] == [0, 2]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from monitoring.admin.connections import (
+    ConnectionNote,
     ConnectionRates,
-    Note,
     Role,
     Traffic,
     client_rows,
@@ -33,15 +33,15 @@ def test_a_client_has_a_row_for_each_of_its_groups_and_a_connection_without_one_
 def test_old_and_silent_clients_have_a_note():
     notes = {row.client_id: row.note for row in rows_of(fake_connections()) if row.client_id}
 
-    assert notes["pay@10.23.4.21#991"] is Note.OLD
-    assert notes["c1@10.23.4.40"] is Note.SILENT
-    assert notes["order-api@10.23.4.9#7781"] is Note.NONE
+    assert notes["pay@10.23.4.21#991"] is ConnectionNote.OLD
+    assert notes["c1@10.23.4.40"] is ConnectionNote.SILENT
+    assert notes["order-api@10.23.4.9#7781"] is ConnectionNote.NONE
 
 
 def test_a_client_in_another_language_is_not_old_by_javas_numbers():
     page = fake_connections()
     rows = rows_of(replace(page, language=["GO"] * len(page.side)))
-    assert Note.OLD not in {row.note for row in rows}
+    assert ConnectionNote.OLD not in {row.note for row in rows}
 
 
 def test_the_mix_counts_connections_not_groups():

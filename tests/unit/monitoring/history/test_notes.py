@@ -23,7 +23,7 @@ from monitoring.history import notes as notes_module
 from monitoring.history.database import FILE_NAME, open_database
 from monitoring.history.keeper import FOLDER, open_as_guest, open_history
 from monitoring.history.notes import answer_on_notes, carried_out
-from monitoring.letter_notes import HANDLED, NEW, OPEN, PARKED, RESENT, Note
+from monitoring.letter_notes import HANDLED, NEW, OPEN, PARKED, RESENT, LetterNote
 from tests.support.waiting import wait_until
 
 TAKEN_MS = 1_700_000_000_000
@@ -46,14 +46,14 @@ def change(path):
     return change
 
 
-def read(path, *ids: str) -> dict[str, Note]:
+def read(path, *ids: str) -> dict[str, LetterNote]:
     return notes_of(answer_on_notes(path, ReadLetterNotes(list(ids))))
 
 
-def notes_of(page) -> dict[str, Note]:
+def notes_of(page) -> dict[str, LetterNote]:
     assert isinstance(page, LetterNotePage)
     rows = zip(page.mark, page.text, page.topic, page.queue_id, page.queue_offset, page.at_ms, strict=True)
-    return {key: Note(*row) for key, row in zip(page.message_id, rows, strict=True)}
+    return {key: LetterNote(*row) for key, row in zip(page.message_id, rows, strict=True)}
 
 
 def groups(path) -> dict[str, str]:
@@ -69,9 +69,9 @@ def test_marks_texts_and_places_of_resends_are_kept_side_by_side(path, change):
         NoteLetters(["B"], "late"),
     )
     assert read(path, "A", "B", "C", "D") == {
-        "A": Note(RESENT, "warehouse 七", "orders", 2, 40, TAKEN_MS),
-        "B": Note(PARKED, "late"),
-        "C": Note(RESENT, "", "%RETRY%g", 0, 7, TAKEN_MS + 1),
+        "A": LetterNote(RESENT, "warehouse 七", "orders", 2, 40, TAKEN_MS),
+        "B": LetterNote(PARKED, "late"),
+        "C": LetterNote(RESENT, "", "%RETRY%g", 0, 7, TAKEN_MS + 1),
     }
     assert set(read(path, "C", "nobody")) == {"C"}
 
@@ -87,7 +87,7 @@ def test_a_letter_that_is_sent_once_more_has_the_newest_place(path, change):
         MarkLetters(["A"], HANDLED),
         NoteResends(["A"], ["other"], [1], [41], [TAKEN_MS + 5]),
     )
-    assert read(path, "A") == {"A": Note(RESENT, "", "other", 1, 41, TAKEN_MS + 5)}
+    assert read(path, "A") == {"A": LetterNote(RESENT, "", "other", 1, 41, TAKEN_MS + 5)}
 
 
 def test_notes_on_groups_are_changed_and_removed(path, change):
@@ -111,7 +111,7 @@ def test_notes_of_a_window_are_taken_over_and_replace_none(path, change):
     adoption = AdoptNotes(json.dumps(letters), json.dumps({"a": "older", "b": "words", "c": 7}))
     for _again in range(2):
         change(adoption)
-        assert read(path, "A", "B") == {"A": Note(OPEN, "newer"), "B": Note(RESENT, "x", "t", 1, 9)}
+        assert read(path, "A", "B") == {"A": LetterNote(OPEN, "newer"), "B": LetterNote(RESENT, "x", "t", 1, 9)}
         assert groups(path) == {"a": "newer", "b": "words"}
 
 
@@ -152,13 +152,13 @@ def test_the_process_that_records_and_its_guest_share_the_notes(tmp_path):
     keeper = open_history(tmp_path, clock=lambda: TAKEN_MS)
     keeper.answer(NoteLetters(["A"], "of the first"))
     guest = open_as_guest(tmp_path, clock=lambda: TAKEN_MS)
-    assert notes_of(guest.answer(ReadLetterNotes(["A"]))) == {"A": Note(OPEN, "of the first")}
+    assert notes_of(guest.answer(ReadLetterNotes(["A"]))) == {"A": LetterNote(OPEN, "of the first")}
     guest.answer(MarkLetters(["A"], PARKED))
-    assert notes_of(keeper.answer(ReadLetterNotes(["A"]))) == {"A": Note(PARKED, "of the first")}
+    assert notes_of(keeper.answer(ReadLetterNotes(["A"]))) == {"A": LetterNote(PARKED, "of the first")}
     guest.close()
     keeper.close()
     again = open_history(tmp_path, clock=lambda: TAKEN_MS)
-    assert notes_of(again.answer(ReadLetterNotes(["A"]))) == {"A": Note(PARKED, "of the first")}
+    assert notes_of(again.answer(ReadLetterNotes(["A"]))) == {"A": LetterNote(PARKED, "of the first")}
     again.close()
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from broker_core.errors import FilterSyntaxError
-from broker_core.protocol.filter.lexer import CHARACTERS_MAX, Kind, tokens
+from broker_core.protocol.filter.lexer import CHARACTERS_MAX, SqlWordKind, tokens
 
 
 def words(text):
@@ -17,7 +17,7 @@ def test_words_have_kinds_and_positions():
         ("STRING", "it's"),
     ]  # fmt: skip
     assert [token.position for token in tokens(text)] == [0, 6, 9, 13, 17, 21, 23, len(text)]
-    assert tokens(text)[-1].kind is Kind.END
+    assert tokens(text)[-1].kind is SqlWordKind.END
 
 
 def test_comments_and_white_space_are_nothing():

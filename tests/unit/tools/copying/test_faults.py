@@ -9,10 +9,10 @@ import pytest
 
 from broker_core.errors import CodecError, ConnectionLostError, NetworkError, RemoteError, UsageError
 from broker_core.tools.commands.store_end import serving_store
-from broker_core.tools.copying.control import CopyControl, Surroundings
+from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import opened
 from broker_core.tools.copying.planner import CopyPlanner
-from broker_core.tools.copying.receipt import Receipt
+from broker_core.tools.copying.receipt import CopyReceipt
 from tests.support.copying import LosingSender, StoppedClock, two_brokers
 
 
@@ -35,7 +35,7 @@ async def numbers(pair, topic="orders", queue=0):
 async def copy_with(pair, path, sender_of, *, control=None, topic="orders"):
     order = pair.order(topic)
     async with opened(order, source=None, target=None, serve=serving_store) as ends:
-        receipt = Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
+        receipt = CopyReceipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
         return await pair.carry_out(receipt, ends, sender=sender_of(ends.sender), control=control)
 
 
@@ -86,7 +86,7 @@ def test_what_a_killed_run_may_have_sent_is_named_when_it_is_sent_again(tmp_path
         await pair.fill("orders", 6, queues=1)
         order = pair.order("orders")
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
-            with Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan()) as receipt:
+            with CopyReceipt(path, await CopyPlanner(order, ends.source, ends.target).plan()) as receipt:
                 receipt.hand_on(0, 3)
         receipt = await pair.go_on(path)
         assert await numbers(pair) == list(range(6))
@@ -152,7 +152,7 @@ def test_a_stop_waits_for_no_answer_of_the_source_either(tmp_path):
         await pair.fill("orders", 3, queues=1)
         control, order = pair.control(), pair.order("orders")
         async with opened(order, source=None, target=None, serve=serving_store) as ends:
-            receipt = Receipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
+            receipt = CopyReceipt(path, await CopyPlanner(order, ends.source, ends.target).plan())
 
             async def silent(*_args):
                 control.stop("it was stopped")
@@ -194,7 +194,7 @@ def test_a_topic_that_goes_is_waited_for_and_not_made_by_the_messages_and_what_w
             await asyncio.sleep(0)
             clock.now_s += seconds
 
-        outside = Surroundings(lambda: clock.now_s, wait, pair.said.append)
+        outside = CopySurroundings(lambda: clock.now_s, wait, pair.said.append)
 
         class Deleting(LosingSender):
             async def send_raw(self, *args, **more):
@@ -262,7 +262,7 @@ def test_a_pause_holds_also_when_a_fault_ends_meanwhile():
             return "answer"
 
         clock = StoppedClock([])
-        control = CopyControl(Surroundings(lambda: clock.now_s, wait, lambda _text: None), rate=None, wait_max_s=1_000.0)
+        control = CopyControl(CopySurroundings(lambda: clock.now_s, wait, lambda _text: None), rate=None, wait_max_s=1_000.0)
         assert await control.through("it", ask) == "answer"
         assert (asked, control.faults) == ([0, 5], [])
 
@@ -273,13 +273,13 @@ def test_a_receipt_is_of_one_copy_and_of_one_process(tmp_path):
     async def scenario(pair, path):
         await pair.fill("orders", 2, queues=1)
         plan = await pair.plan(pair.order("orders"))
-        with Receipt(path, plan) as receipt:
+        with CopyReceipt(path, plan) as receipt:
             receipt.copied(0, 0, 1, 0)
             with pytest.raises(UsageError, match="another process is at work"):
-                Receipt(path)
+                CopyReceipt(path)
         with pytest.raises(UsageError, match="exists already: go on with it"):
-            Receipt(path, plan)
-        with Receipt(path) as again:
+            CopyReceipt(path, plan)
+        with CopyReceipt(path) as again:
             assert again.plan == plan
             assert (again.left, again.parts[0].next_offset) == (1, 1)
 
@@ -289,14 +289,14 @@ def test_a_receipt_is_of_one_copy_and_of_one_process(tmp_path):
 def test_what_is_no_receipt_or_a_damaged_one_is_refused(tmp_path):
     path = tmp_path / "other"
     with pytest.raises(UsageError, match="there is no file"):
-        Receipt(path)
+        CopyReceipt(path)
     assert not path.exists()
     path.write_text("hello\n")
     with pytest.raises(UsageError, match="is no receipt of a copy"):
-        Receipt(path)
+        CopyReceipt(path)
     path.write_text('{"orbitCopy": 1, "plan": {"order": 3}}\n')
     with pytest.raises(CodecError, match="names no order"):
-        Receipt(path)
+        CopyReceipt(path)
 
     async def scenario(pair, copied):
         await pair.fill("orders", 2, queues=1)
@@ -305,6 +305,6 @@ def test_what_is_no_receipt_or_a_damaged_one_is_refused(tmp_path):
         for wrong in (b"{]\n", b'{"copied": 99, "from": 1, "count": 1, "at": 1}\n'):
             copied.write_bytes(lines[0] + wrong + b"".join(lines[1:]))
             with pytest.raises(CodecError, match="damaged line at byte"):
-                Receipt(copied)
+                CopyReceipt(copied)
 
     run(tmp_path, scenario)

@@ -5,7 +5,7 @@ from broker_core.tools.replay import audience
 from broker_core.tools.replay.audience import Kinds, rejected, warnings
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.rewrite import ReplayTarget
 from broker_core.tools.replay.survey import ReplaySurvey
 
 COUNTS = {("orders", "new"): 5, ("orders", "old"): 2, ("pay", ""): 1}
@@ -79,7 +79,11 @@ def test_kinds_have_a_bound(monkeypatch):
 
 def test_a_survey_counts_what_consumers_will_see():
     item = ReplayItem("%DLQ%g", 0, 0, "ID", 1, 0, 0, 0, b"x", {"RETRY_TOPIC": "orders", "TAGS": "new"})
-    for target, topic in ((Target(group="g"), "orders"), (Target(topic="again"), "again"), (Target(to_origin=True), "orders")):
+    for target, topic in (
+        (ReplayTarget(group="g"), "orders"),
+        (ReplayTarget(topic="again"), "again"),
+        (ReplayTarget(to_origin=True), "orders"),
+    ):
         survey = ReplaySurvey(target, Pace())
         survey.add(item)
         assert survey.kinds.counts == {(topic, "new"): 1}

@@ -22,7 +22,7 @@ from broker_core.protocol.message.record import decode_record, encode_record
 from broker_core.protocol.message.resent import BROKERS_OWN, ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_row
-from broker_core.tools.replay.rewrite import Outgoing, Target, outgoing
+from broker_core.tools.replay.rewrite import Outgoing, ReplayTarget, outgoing
 from broker_core.tools.search.export import exported, read_rows
 from broker_core.tools.search.message_row import message_row
 from broker_core.tools.search.results import Hit
@@ -104,7 +104,7 @@ def test_export_then_import_gives_the_same_messages(form: str, stored: list[Stor
     assert [replace(item, body=b"") for item in found] == [replace(item, body=b"") for item in originals]
     # What a producer can set arrives as it was; the body is the same once it is decompressed.
     for message, item in zip(stored, found, strict=True):
-        sent = outgoing(item, Target(to_origin=True, link=False))
+        sent = outgoing(item, ReplayTarget(to_origin=True, link=False))
         assert isinstance(sent, Outgoing)
         assert (sent.topic, sent.queue_id, sent.flag, sent.sys_flag) == (
             message.topic,
@@ -114,7 +114,7 @@ def test_export_then_import_gives_the_same_messages(form: str, stored: list[Stor
         )
         assert sent.born_timestamp_ms == message.born_timestamp_ms
         assert sent.properties == message.properties
-        linked = outgoing(item, Target(to_origin=True))
+        linked = outgoing(item, ReplayTarget(to_origin=True))
         assert isinstance(linked, Outgoing)
         assert linked.properties == {**message.properties, ORIGIN_LINK: item.origin_id}
 

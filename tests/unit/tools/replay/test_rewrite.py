@@ -7,7 +7,7 @@ import pytest
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message.resent import ORIGIN_LINK
 from broker_core.tools.replay.item import ReplayItem
-from broker_core.tools.replay.rewrite import Outgoing, Skipped, Target, first_topic, outgoing
+from broker_core.tools.replay.rewrite import Outgoing, ReplayTarget, Skipped, first_topic, outgoing
 
 PLAIN = ReplayItem("orders", 3, 17, "ID", 2_000, 1_000, 5, 0, b"body", {"TAGS": "paid", "UNIQ_KEY": "u", "WAIT": "true"})
 DEAD = replace(
@@ -30,14 +30,14 @@ HALF = replace(
 )
 
 
-def sent(item: ReplayItem, target: Target) -> Outgoing:
+def sent(item: ReplayItem, target: ReplayTarget) -> Outgoing:
     found = outgoing(item, target)
     assert isinstance(found, Outgoing)
     return found
 
 
 def test_a_plain_message_keeps_all_but_what_is_the_brokers():
-    assert sent(PLAIN, Target(topic="test")) == Outgoing(
+    assert sent(PLAIN, ReplayTarget(topic="test")) == Outgoing(
         "test", 3, 1_000, 5, 0, b"body", {"TAGS": "paid", "UNIQ_KEY": "u", ORIGIN_LINK: "ID"}
     )
     assert PLAIN.properties["WAIT"] == "true"
@@ -46,36 +46,38 @@ def test_a_plain_message_keeps_all_but_what_is_the_brokers():
 def test_a_link_that_the_original_carried_does_not_go_on():
     again = replace(PLAIN, properties=PLAIN.properties | {"ORBIT_ORIGIN_ID": "OLD"})
 
-    assert "ORBIT_ORIGIN_ID" not in sent(again, Target(topic="test", link=False)).properties
-    assert sent(again, Target(topic="test")).properties["ORBIT_ORIGIN_ID"] == again.origin_id
+    assert "ORBIT_ORIGIN_ID" not in sent(again, ReplayTarget(topic="test", link=False)).properties
+    assert sent(again, ReplayTarget(topic="test")).properties["ORBIT_ORIGIN_ID"] == again.origin_id
 
 
 def test_new_ids_no_link_and_born_now():
-    found = sent(PLAIN, Target(topic="test", new_ids=True, born_now=True, link=False))
+    found = sent(PLAIN, ReplayTarget(topic="test", new_ids=True, born_now=True, link=False))
     assert found.properties == {"TAGS": "paid"}
     assert found.born_timestamp_ms is None
 
 
 def test_a_dead_letter_goes_to_its_topic_or_its_group():
     assert first_topic(DEAD) == "orders"
-    assert sent(DEAD, Target(to_origin=True)).topic == "orders"
-    assert sent(DEAD, Target(to_origin=True)).properties == {"region": "eu", ORIGIN_LINK: "ID"}
-    to_group = sent(DEAD, Target(group="stock"))
+    assert sent(DEAD, ReplayTarget(to_origin=True)).topic == "orders"
+    assert sent(DEAD, ReplayTarget(to_origin=True)).properties == {"region": "eu", ORIGIN_LINK: "ID"}
+    to_group = sent(DEAD, ReplayTarget(group="stock"))
     assert (to_group.topic, to_group.properties["RETRY_TOPIC"]) == ("%RETRY%stock", "orders")
     assert not to_group.can_be_batched
 
 
 def test_the_delay_of_a_retry_goes_that_of_a_producer_stays():
-    assert "DELAY" not in sent(RETRY, Target(to_origin=True)).properties
-    assert sent(RETRY, Target(to_origin=True)).topic == "orders"
-    waiting = sent(WAITING, Target(to_origin=True))
+    assert "DELAY" not in sent(RETRY, ReplayTarget(to_origin=True)).properties
+    assert sent(RETRY, ReplayTarget(to_origin=True)).topic == "orders"
+    waiting = sent(WAITING, ReplayTarget(to_origin=True))
     assert (waiting.topic, waiting.queue_id, waiting.properties["DELAY"]) == ("orders", 6, "3")
     assert not waiting.can_be_batched
-    assert "DELAY" not in sent(WAITING, Target(to_origin=True, without_delay=True)).properties
+    assert "DELAY" not in sent(WAITING, ReplayTarget(to_origin=True, without_delay=True)).properties
 
 
 def test_a_half_message_becomes_a_plain_one():
-    assert sent(HALF, Target(to_origin=True)) == Outgoing("orders", 1, 1_000, 5, 0, b"body", {"a": "b", ORIGIN_LINK: "ID"})
+    assert sent(HALF, ReplayTarget(to_origin=True)) == Outgoing(
+        "orders", 1, 1_000, 5, 0, b"body", {"a": "b", ORIGIN_LINK: "ID"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,25 +89,25 @@ def test_a_half_message_becomes_a_plain_one():
     ],
 )
 def test_what_cannot_be_sent_says_why(item, reason):
-    found = outgoing(item, Target(to_origin=True))
+    found = outgoing(item, ReplayTarget(to_origin=True))
     assert isinstance(found, Skipped)
     assert reason in found.reason
 
 
 def test_compression_and_tag_bits_stay_hosts_and_transactions_go():
-    assert sent(replace(PLAIN, sys_flag=0x301 | 0x2 | 0x8 | 0x10), Target(topic="t")).sys_flag == 0x303
-    assert sent(replace(PLAIN, sys_flag=0x300 | 0x8), Target(topic="t")).sys_flag == 0
+    assert sent(replace(PLAIN, sys_flag=0x301 | 0x2 | 0x8 | 0x10), ReplayTarget(topic="t")).sys_flag == 0x303
+    assert sent(replace(PLAIN, sys_flag=0x300 | 0x8), ReplayTarget(topic="t")).sys_flag == 0
 
 
 @pytest.mark.parametrize("values", [{}, {"topic": "a", "group": "b"}, {"topic": "a", "to_origin": True}])
 def test_one_target(values):
     with pytest.raises(UsageError, match="name one of them"):
-        Target(**values)
+        ReplayTarget(**values)
 
 
 def test_a_target_survives_json():
-    target = Target(group="g", new_ids=True)
-    assert Target.from_json(target.as_json()) == target
+    target = ReplayTarget(group="g", new_ids=True)
+    assert ReplayTarget.from_json(target.as_json()) == target
     for wrong in ({"topic": ""}, {"nothing": 1}, {}):
         with pytest.raises(CodecError, match="names no target"):
-            Target.from_json(wrong)
+            ReplayTarget.from_json(wrong)

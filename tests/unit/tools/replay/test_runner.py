@@ -16,10 +16,10 @@ from broker_core.protocol.message.batch import decode_batch
 from broker_core.protocol.message.properties import decode_properties
 from broker_core.protocol.message.resent import ORIGIN_LINK
 from broker_core.tools.replay.item import ReplayItem
-from broker_core.tools.replay.journal import RECEIPT_FILE, Journal, ReplayPlan, Spool
+from broker_core.tools.replay.journal import RECEIPT_FILE, ReplayJournal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
-from broker_core.tools.replay.runner import SEND_TIMEOUT_MS, SENDS_UNDER_WAY_MAX, ReplayRunner, Surroundings
+from broker_core.tools.replay.rewrite import ReplayTarget
+from broker_core.tools.replay.runner import SEND_TIMEOUT_MS, SENDS_UNDER_WAY_MAX, ReplayRunner, ReplaySurroundings
 from broker_core.tools.replay.send_batch import BATCH_MESSAGES_MAX
 from broker_core.transport.connection import RequestTimeoutError
 
@@ -71,8 +71,8 @@ class World:
         self.ids += 1
         return f"U{self.ids}"
 
-    def outside(self) -> Surroundings:
-        return Surroundings(lambda: self.now_s, self.wait, lambda: 5, self.new_id)
+    def outside(self) -> ReplaySurroundings:
+        return ReplaySurroundings(lambda: self.now_s, self.wait, lambda: 5, self.new_id)
 
     def bodies(self) -> list[bytes]:
         return [body for _, _, body in self.sent]
@@ -93,18 +93,18 @@ def world() -> World:
 def run(tmp_path, world):
     """Start a replay, or go on with it; returns the runner after its end."""
 
-    def run_it(*items: ReplayItem, target: Target | None = None, pace: Pace | None = None, use=None, **how):
+    def run_it(*items: ReplayItem, target: ReplayTarget | None = None, pace: Pace | None = None, use=None, **how):
         folder = tmp_path / "replay"
         if items:
             spool = Spool(folder)
             for entry in items:
                 spool.add(entry)
-            to = target or Target(topic="t")
+            to = target or ReplayTarget(topic="t")
             spool.finish(ReplayPlan(source="", name_servers="", target=to, pace=pace or Pace(), count=len(items), body_bytes=0))
             spool.close()
 
         async def go() -> ReplayRunner:
-            with Journal(folder) as journal:
+            with ReplayJournal(folder) as journal:
                 runner = ReplayRunner(journal, world, world.outside(), **{"failures_max": 10, **how})
                 if use is not None:
                     use(runner)
@@ -151,7 +151,7 @@ def test_so_many_at_once_and_no_more(run, world):
 
 
 def test_the_receipt_links_both_messages(run):
-    run(item(4, queue_id=1), item(5, queue_id=1), target=Target(topic="t", new_ids=True))
+    run(item(4, queue_id=1), item(5, queue_id=1), target=ReplayTarget(topic="t", new_ids=True))
     first, second = run.receipt()
     assert first == {
         "number": 0, "status": "sent", "originId": "ID4", "originTopic": "orders", "originQueueId": 1, "originQueueOffset": 4,
@@ -329,7 +329,7 @@ def test_a_busy_broker_is_asked_again(run, world):
 
 
 def test_a_topic_without_route_fails_its_messages_and_is_asked_for_once(run, world):
-    runner = run(item(0), item(1), item(2), target=Target(topic="none"))
+    runner = run(item(0), item(1), item(2), target=ReplayTarget(topic="none"))
     assert (run.left, runner.last_failure, world.routes_asked) == (3, "no route", 1)
 
 
@@ -379,7 +379,7 @@ def test_one_by_one_only_the_one_on_its_way_is_in_doubt_after_a_kill(run, world,
     world.fault = kill
     with pytest.raises(KeyboardInterrupt):
         run(*[item(number) for number in range(10)], one_by_one=True)
-    with Journal(tmp_path / "replay") as journal:
+    with ReplayJournal(tmp_path / "replay") as journal:
         assert [journal.is_in_doubt(number) for number in range(10)] == [True] * 4 + [False] * 6
         assert [number for number, _order_ms, _item in journal.open_items()] == list(range(3, 10))
 
@@ -394,5 +394,5 @@ def test_one_by_one_a_stop_holds_nothing_back_in_doubt(run, world):
 
 
 def test_messages_are_spread_over_the_queues_where_any_will_do(run, world):
-    run(*[item(number, queue_id=0) for number in range(6)], target=Target(topic="t", any_queue=True), one_by_one=True)
+    run(*[item(number, queue_id=0) for number in range(6)], target=ReplayTarget(topic="t", any_queue=True), one_by_one=True)
     assert [queue_id for _at, queue_id, _body in world.sent] == [0, 1, 0, 1, 0, 1]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
-from broker_core.tools.replay.rewrite import Target
+from broker_core.tools.replay.rewrite import ReplayTarget
 from broker_core.tools.replay.survey import ROUTES_SHOWN, ReplaySurvey
 
 
@@ -11,7 +11,7 @@ def item(topic: str, stored_ms: int, body: bytes = b"abc", **properties: str) ->
 
 
 def test_figures_routes_notes_and_what_is_left_out():
-    survey = ReplaySurvey(Target(to_origin=True), Pace(speed=2))
+    survey = ReplaySurvey(ReplayTarget(to_origin=True), Pace(speed=2))
     for found in (
         item("orders", 10_000),
         item("orders", 130_000),
@@ -33,7 +33,7 @@ def test_figures_routes_notes_and_what_is_left_out():
 
 
 def test_many_routes_are_counted():
-    survey = ReplaySurvey(Target(to_origin=True), Pace())
+    survey = ReplaySurvey(ReplayTarget(to_origin=True), Pace())
     for number in range(ROUTES_SHOWN + 3):
         survey.add(item(f"t{number}", 1))
     assert list(survey.lines())[-1] == "  and 3 more pairs of topics"

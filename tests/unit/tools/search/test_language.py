@@ -5,11 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.errors import FilterError, error_from_wire
-from broker_core.tools.search.expression import ANY_ITEM, And, Comparison, Field, Kind, Not, Operator, Or
+from broker_core.tools.search.expression import (
+    ANY_ITEM,
+    AnyCondition,
+    Comparison,
+    EveryCondition,
+    Field,
+    FieldKind,
+    NotCondition,
+    Operator,
+)
 from broker_core.tools.search.language import LIST_VALUES_MAX, NESTING_MAX, TEXT_CHARACTERS_MAX, parse_filter
 
 NOW_MS = 1_700_000_000_000
-TOPIC = Field("topic", Kind.TEXT)
+TOPIC = Field("topic", FieldKind.TEXT)
 
 
 def parsed(text: str):
@@ -22,41 +31,41 @@ def equal(field: Field, value) -> Comparison:
 
 def test_the_example_of_the_manual_is_read():
     text = 'topic = "orders" and tag in ("new", "paid") and prop.region = "eu" and body contains "4711" and stored >= -2h'
-    assert parsed(text) == And(
+    assert parsed(text) == EveryCondition(
         (
             equal(TOPIC, "orders"),
-            Comparison(Field("tag", Kind.TEXT), Operator.IN, ("new", "paid")),
-            equal(Field("prop", Kind.PROPERTY, prop="region"), "eu"),
-            Comparison(Field("body", Kind.BODY), Operator.CONTAINS, ("4711",)),
-            Comparison(Field("stored", Kind.TIME), Operator.GREATER_OR_EQUAL, (NOW_MS - 7_200_000,)),
+            Comparison(Field("tag", FieldKind.TEXT), Operator.IN, ("new", "paid")),
+            equal(Field("prop", FieldKind.PROPERTY, prop="region"), "eu"),
+            Comparison(Field("body", FieldKind.BODY), Operator.CONTAINS, ("4711",)),
+            Comparison(Field("stored", FieldKind.TIME), Operator.GREATER_OR_EQUAL, (NOW_MS - 7_200_000,)),
         )
     )
 
 
 def test_and_binds_closer_than_or_and_not_closest():
     a, b, c = (equal(TOPIC, name) for name in "abc")
-    assert parsed("not topic='a' or topic='b' and topic='c'") == Or((Not(a), And((b, c))))
-    assert parsed("NOT (topic='a' OR topic='b') And topic='c'") == And((Not(Or((a, b))), c))
+    assert parsed("not topic='a' or topic='b' and topic='c'") == AnyCondition((NotCondition(a), EveryCondition((b, c))))
+    assert parsed("NOT (topic='a' OR topic='b') And topic='c'") == EveryCondition((NotCondition(AnyCondition((a, b))), c))
 
 
 @pytest.mark.parametrize(
     ("text", "field", "value"),
     [
-        ("queue = -3", Field("queue", Kind.INTEGER), -3),
-        ("size = 10KB", Field("size", Kind.SIZE), 10_240),
-        ("body_bytes = '1.5MiB'", Field("body_bytes", Kind.SIZE), 1_572_864),
-        ("born = 1700000000123", Field("born", Kind.TIME), 1_700_000_000_123),
-        ("stored = 2023-11-14T22:13:20.123Z", Field("stored", Kind.TIME), 1_700_000_000_123),
-        ("stored = '2023-11-14 23:13:20,1239+0100'", Field("stored", Kind.TIME), 1_700_000_000_123),
-        ("stored = -1h30m", Field("stored", Kind.TIME), NOW_MS - 5_400_000),
-        ("state = half", Field("state", Kind.STATE), "half"),
-        ('state = "half"', Field("state", Kind.STATE), "half"),
-        ("prop.a.b-c%1 = 5", Field("prop", Kind.PROPERTY, prop="a.b-c%1"), 5),
-        ("prop.'a b' = 1.5e3", Field("prop", Kind.PROPERTY, prop="a b"), 1_500.0),
-        ("body = ''", Field("body", Kind.BODY), ""),
-        ("body.a[2].'x y'[*] = true", Field("body", Kind.JSON, path=("a", 2, "x y", ANY_ITEM)), True),
-        ("body[0] = null", Field("body", Kind.JSON, path=(0,)), None),
-        ("body.城市 = '杭州'", Field("body", Kind.JSON, path=("城市",)), "杭州"),
+        ("queue = -3", Field("queue", FieldKind.INTEGER), -3),
+        ("size = 10KB", Field("size", FieldKind.SIZE), 10_240),
+        ("body_bytes = '1.5MiB'", Field("body_bytes", FieldKind.SIZE), 1_572_864),
+        ("born = 1700000000123", Field("born", FieldKind.TIME), 1_700_000_000_123),
+        ("stored = 2023-11-14T22:13:20.123Z", Field("stored", FieldKind.TIME), 1_700_000_000_123),
+        ("stored = '2023-11-14 23:13:20,1239+0100'", Field("stored", FieldKind.TIME), 1_700_000_000_123),
+        ("stored = -1h30m", Field("stored", FieldKind.TIME), NOW_MS - 5_400_000),
+        ("state = half", Field("state", FieldKind.STATE), "half"),
+        ('state = "half"', Field("state", FieldKind.STATE), "half"),
+        ("prop.a.b-c%1 = 5", Field("prop", FieldKind.PROPERTY, prop="a.b-c%1"), 5),
+        ("prop.'a b' = 1.5e3", Field("prop", FieldKind.PROPERTY, prop="a b"), 1_500.0),
+        ("body = ''", Field("body", FieldKind.BODY), ""),
+        ("body.a[2].'x y'[*] = true", Field("body", FieldKind.JSON, path=("a", 2, "x y", ANY_ITEM)), True),
+        ("body[0] = null", Field("body", FieldKind.JSON, path=(0,)), None),
+        ("body.城市 = '杭州'", Field("body", FieldKind.JSON, path=("城市",)), "杭州"),
         (r"""topic = "a\"b\\c\d" """, TOPIC, r'a"b\c\d'),
     ],
 )

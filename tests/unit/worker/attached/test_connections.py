@@ -9,7 +9,7 @@ from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import emit, parse_object
 from broker_core.worker.attached.connections import PARTLY_KNOWN
 from broker_core.worker.questions.administration import AskBroker, CloseConnection, ListConnections
-from monitoring.admin.connections import ConnectionRates, Note, client_rows
+from monitoring.admin.connections import ConnectionNote, ConnectionRates, client_rows
 from tests.support.attached import asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster
 
@@ -51,7 +51,7 @@ def test_members_of_groups_are_told_and_the_rest_is_unknown(broker, monkeypatch)
             ("c1", "g", "10.0.0.2:41", "Go 5.2.0", (("T", "a || b"),), -1),
         ]
         assert {(row.bytes_in, row.requests, row.connected_ms) for row in rows} == {(-1, -1, -1)}
-        assert rows[1].note is Note.NONE, "who is never heard of is not silent"
+        assert rows[1].note is ConnectionNote.NONE, "who is never heard of is not silent"
         assert page.notice == f"{PARTLY_KNOWN}."
         assert cluster.figures.snapshot().totals["producers"] == 1
         asked = broker.asked[RequestCode.GET_ALL_PRODUCER_INFO]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker_core.engine.schedule.timer.console import Place, TimerConsole
+from broker_core.engine.schedule.timer.console import TimerConsole, TimerPlace
 from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import StoreError, UsageError
@@ -110,7 +110,7 @@ def test_pages_go_through_all_by_time(bench, console):
         if place is None:
             break
     assert seen == ["k3", "k2", "k1", "k0", "k7", "k6", "k5", "k4", "k9", "k8"]
-    assert listed(console, Place(start + 15 * SECOND, -1), 1)[0] == ["k7"]
+    assert listed(console, TimerPlace(start + 15 * SECOND, -1), 1)[0] == ["k7"]
 
 
 def test_a_page_says_everything_about_a_message(bench, console):
@@ -205,10 +205,10 @@ def test_what_is_due_or_gone_is_left_alone(bench, console):
     bench.send("a", bench.clock() + 5 * SECOND)
     bench.turns()
     place = place_of(console, "a")
-    unknown = Place(place.slot_ms, place.position + 52)
-    assert act(console, "cancel", [unknown, Place(place.slot_ms + SECOND, 0)]) == (
+    unknown = TimerPlace(place.slot_ms, place.position + 52)
+    assert act(console, "cancel", [unknown, TimerPlace(place.slot_ms + SECOND, 0)]) == (
         0,
-        [unknown, Place(place.slot_ms + SECOND, 0)],
+        [unknown, TimerPlace(place.slot_ms + SECOND, 0)],
     )
     bench.clock.advance(4_500)
     assert act(console, "cancel", [place]).gone == [place]
@@ -225,7 +225,7 @@ def test_what_is_due_or_gone_is_left_alone(bench, console):
 )
 def test_an_action_that_cannot_be_is_refused_unrecorded(console, journal, asked, told):
     action, count, due_ms = asked
-    places = [Place(0, 0)] * count
+    places = [TimerPlace(0, 0)] * count
     with pytest.raises(UsageError, match=told):
         act(console, action, places, due_ms=due_ms)
     assert journal.entries == []
