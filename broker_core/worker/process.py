@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import logging
 import os
 import threading
@@ -317,6 +318,7 @@ class _Worker:
             notice=notice,
             read_only=self._options.read_only or self._options.files_only,
             commit_log=_spread_over(config.store),
+            own_access=_own_access(engine, config),
         )
 
     async def _serve(
@@ -399,6 +401,17 @@ def _exit_by_force() -> None:
     logger.error("not stopped within %d s; ending by force, the next start recovers the store", STOP_SECONDS_MAX)
     logging.shutdown()
     os._exit(FORCED_EXIT_CODE)
+
+
+def _own_access(engine: EmbeddedBroker | StoredEngine, config: BrokerConfig) -> str:
+    keys = engine.own_credentials
+    details: dict[str, str | bool] = {}
+    if keys is not None:
+        details |= {"accessKey": keys.access_key, "secretKey": keys.secret_key}
+    if config.has_tls and config.tls_mode == "enforcing":
+        # The certificate names the hosts that clients use, which need not be loopback.
+        details |= {"tls": True, "verify": False}
+    return json.dumps({"nameServers": engine.name_server_address, **details}) if details else ""
 
 
 def _spread_over(store: StoreConfig) -> str:

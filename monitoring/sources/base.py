@@ -69,7 +69,7 @@ class ClusterSource(Protocol):
 
     @property
     def connect_details(self) -> str:
-        """How other processes reach an attached cluster, a line of JSON with its keys for their input alone; else empty."""
+        """How other processes reach it, a line of JSON with its keys for their input alone; empty where none are needed."""
 
     @property
     def status(self) -> SourceStatus: ...

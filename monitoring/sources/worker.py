@@ -88,7 +88,7 @@ class WorkerSource:
 
     @property
     def connect_details(self) -> str:
-        return self._connect_details
+        return self._connect_details or ("" if self._ready is None else self._ready.own_access)
 
     @property
     def status(self) -> SourceStatus:

@@ -251,7 +251,7 @@ def test_what_is_wrong_with_the_way_is_said(open_dialog):
 
 def test_the_doctor_of_the_settings_tries_an_attached_cluster_with_its_details(qapp, make_probe, children, qtbot):
     source = FakeSource()
-    source.name, source.connect_details = "h:9876", '{"nameServers": "h:9876"}'
+    source.name, source.kept_under, source.connect_details = "h:9876", "h:9876", '{"nameServers": "h:9876"}'
     parent = QWidget()
     qtbot.addWidget(parent)
     doctor = ConnectionDoctor(source, parent, probe=make_probe(parent))

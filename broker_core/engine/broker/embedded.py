@@ -63,6 +63,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.properties import UNIQUE_KEY
+from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection
 from broker_core.transport.server import RemotingServer
 from broker_core.transport.tls import own_client_tls, tls_server
@@ -298,7 +299,7 @@ class EmbeddedBroker:
             name_server=f"{_bracketed(host)}:{self._name_server.port}",
             broker_address=self.broker_address,
             topics=self.topics,
-            credentials=None if self._access is None else self._access.internal,
+            credentials=self.own_credentials,
             tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
             routed=partial(self._name_server.routes.add_topics, config.broker_name, self.broker_address),
             filter_servers=dispatcher.filter_servers.addresses,
@@ -453,6 +454,11 @@ class EmbeddedBroker:
 
     def _held_bytes(self, connection: Connection) -> int:
         return 0 if self._dispatcher is None else self._dispatcher.held_bytes(connection)
+
+    @property
+    def own_credentials(self) -> Credentials | None:
+        """Keys of an administrator, made at the start, for programs that this broker's owner starts; None: none are needed."""
+        return None if self._access is None else self._access.internal
 
     def _offer_express(self, connection: Connection) -> None:
         if self._serving is not None and self._access is None:

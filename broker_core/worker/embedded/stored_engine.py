@@ -162,6 +162,11 @@ class StoredEngine:
         """Let the files go."""
         await asyncio.to_thread(self.store.close)
 
+    @property
+    def own_credentials(self) -> None:
+        """None: nobody can connect."""
+        return
+
     def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
         """None: nobody can connect."""
         return ()

@@ -39,11 +39,14 @@ class Ready:
     notice: str = ""
     """What the user should know, e.g. that another port was taken because 9876 is in use."""
     read_only: bool = False
-    """Whether requests that act are refused (`broker_core.worker.channel.acting`); clients are served as ever."""
+    """Whether requests that act are refused (`broker_core.worker.questions.question`); clients are served as ever."""
     commit_log: str = ""
     """Directories of the commit log, apart by commas, where the store has not only its own."""
     has_store: bool = True
     """Whether ``store_directory`` holds the messages; that of an attached cluster holds its history alone."""
+    own_access: str = field(default="", repr=False)
+    """How commands that the window starts reach a broker that asks for accounts or TLS: a line of details
+    (`broker_core.cluster.details`) for their input alone. The keys are made at each start. Empty where none are needed."""
 
     @property
     def runs_broker(self) -> bool:

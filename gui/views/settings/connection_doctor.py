@@ -95,7 +95,7 @@ class ConnectionDoctor(QObject):
         if ready is not None:
             # Of several, the first.
             addresses = ready.name_server.partition(";")[0].strip(), ready.broker.partition(",")[0]
-        if self._source.connect_details:
+        if self._source.kept_under and self._source.connect_details:
             self._probe.start(self._source.name, self._source.connect_details)
             return
         self.hops = [ConnectionHop(WORKER, "this machine")]

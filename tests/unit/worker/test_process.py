@@ -111,6 +111,30 @@ def test_what_cannot_be_answered_fails_with_its_reason(tmp_path: Path):
         assert members.client_id == []
 
 
+def test_commands_that_the_window_starts_reach_a_broker_with_accounts(tmp_path: Path):
+    store = tmp_path / "store"
+    accounts = store / "config" / "plain_acl.yml"
+    accounts.parent.mkdir(parents=True)
+    accounts.write_text("accounts:\n  - {accessKey: administrator, secretKey: administrator, admin: true}\n")
+    with WorkerDriver(store, ["--set", "aclEnable=true"]) as worker:
+        ready = worker.wait_ready()
+        worker.ask(CreateTopic("orders", 1, 1))
+        send(worker, b"kept")
+        search = [sys.executable, str(MAIN), "search", "--ns", ready.name_server, 'topic = "orders"']
+        refused = subprocess.run(search, input="", capture_output=True, text=True, check=False, timeout=60)
+        found = subprocess.run(
+            [*search, "--connection-details"],
+            input=f"{ready.own_access}\n",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert refused.returncode != 0
+    assert "complete" not in refused.stderr
+    assert (found.returncode, len(found.stdout.splitlines())) == (0, 1), found.stderr
+
+
 def test_shutdown_is_answered_and_then_done(tmp_path: Path):
     with WorkerDriver(tmp_path / "store") as worker:
         worker.wait_ready()
