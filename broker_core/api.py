@@ -6,7 +6,7 @@ so that the console process stays light: the engine runs in the worker process.
 
 from __future__ import annotations
 
-from broker_core.client.unanswered import may_be_stored
+from broker_core.client.send_outcome import may_be_stored
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
 from broker_core.counted import counted
 from broker_core.errors import (

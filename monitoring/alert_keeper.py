@@ -44,9 +44,9 @@ from monitoring.alert_rules import (
 )
 from monitoring.alert_store import AlertStore, OvertakenError, Post, ids_from_json
 from monitoring.alert_watch import AlertChange, AlertWatch, change_text, number_text
-from monitoring.lack_watch import UNJUDGED_EVENT, LackWatch, lack_text
+from monitoring.missing_figures import UNJUDGED_EVENT, LackWatch, lack_text
 from monitoring.state import ClusterState
-from monitoring.unjudged import UnjudgedWatch
+from monitoring.unjudged_rules import UnjudgedWatch
 from monitoring.webhook import WebhookResult, check_url, payload, post
 
 logger = logging.getLogger(__name__)

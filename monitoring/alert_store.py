@@ -7,7 +7,7 @@
                                 ``looked_ms`` (time of the newest state that was judged, up to 10 s old)
     rules     place, rule_id, data                      data: `monitoring.alert_rules.rules_to_json` of the one rule
     findings  rule_id, subject, value, since_ms, is_firing, is_told
-    lacks     rule_id, cause, parts, since_ms, is_told  rules that cannot be judged: `monitoring.unjudged.Cause`, a JSON list
+    lacks     rule_id, cause, parts, since_ms, is_told  rules that cannot be judged: see `unjudged_rules.Cause`, a JSON list
     changes   id, at_ms, rule_id, rule, subject, value, is_firing, post     the rule as it was then; post: see `Post`
 
 An unknown value is NULL. Each commit is on the disk when it returns, so that a killed process and a power cut lose none.
@@ -31,8 +31,8 @@ from monitoring.alert_rules import AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, AlertFinding
 from monitoring.database_file import open_or_begin_anew
 from monitoring.history.database import transaction
-from monitoring.lack_watch import KeptLack
-from monitoring.unjudged import Cause, Lack
+from monitoring.missing_figures import KeptLack
+from monitoring.unjudged_rules import Cause, Lack
 
 logger = logging.getLogger(__name__)
 

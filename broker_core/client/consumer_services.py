@@ -15,8 +15,8 @@ from broker_core.client.consuming import ListenerCaller
 from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.stacks import stacks_text
 from broker_core.client.subscription import Subscription
+from broker_core.client.thread_stacks import stacks_text
 from broker_core.errors import OrbitError
 from broker_core.protocol.admin.offsets import read_reset_offsets
 from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, version_name

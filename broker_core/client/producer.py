@@ -19,7 +19,7 @@ from broker_core.client.instance import DEFAULT_TOPIC_QUEUES, ClientInstance, Cl
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, RawMessage, SendResult, SendStatus, message_properties
 from broker_core.client.request_reply import Requests
-from broker_core.client.unanswered import may_be_stored
+from broker_core.client.send_outcome import may_be_stored
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from broker_core.client.blocking import LoopThread
 from broker_core.client.instance import ClientSecurity
-from broker_core.client.sync import LoopThread
 from broker_core.cluster.asking import AskAgain
 from broker_core.cluster.key_place import security_at
 from broker_core.cluster.link import ClusterLink

@@ -35,10 +35,10 @@ from gui.words.error_words import kept_line
 from gui.words.text import Words, duration_text, said, tr
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
 from monitoring.alert_watch import AlertChange, AlertFinding, AlertState, state_of
-from monitoring.lack_watch import KeptLack
 from monitoring.lag_limits import SHIPPED, LagLimits
+from monitoring.missing_figures import KeptLack
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
-from monitoring.unjudged import Cause, Lack
+from monitoring.unjudged_rules import Cause, Lack
 from monitoring.webhook import WebhookResult
 
 if TYPE_CHECKING:

@@ -26,14 +26,14 @@ from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_store import FILE_NAME as ALERTS_NAME
 from monitoring.database_file import set_aside
+from monitoring.history.alert_judging import Judgement
 from monitoring.history.database import FILE_NAME, be_patient, meta, open_database, set_meta, transaction
-from monitoring.history.growing_pause import GrowingPause
-from monitoring.history.guest import HistoryGuest
-from monitoring.history.judgement import Judgement
 from monitoring.history.notes import answer_on_notes
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
-from monitoring.history.run_words import OF_BROKER, OF_CONNECTION, RunWords
+from monitoring.history.retry_pause import GrowingPause
+from monitoring.history.run_events import OF_BROKER, OF_CONNECTION, RunWords
+from monitoring.history.shared_history import HistoryGuest
 from monitoring.history.subscriptions import SubscriptionLog
 from monitoring.history.upkeep import BYTES_MAX, Upkeep
 

@@ -18,7 +18,7 @@ from broker_core.worker.questions.figures import Catalog
 from monitoring.history.database import PRESENT, Numbers, set_meta, transaction
 from monitoring.history.figures import KindSample, Names, samples_of
 from monitoring.history.open_block import OpenBlock, SubjectRows
-from monitoring.history.replaced import ReplacedTime
+from monitoring.history.replaced_time import ReplacedTime
 from monitoring.history.tiers import GAP_MS, TIERS, encode
 from monitoring.state import ClusterState
 

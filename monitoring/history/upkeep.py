@@ -17,9 +17,9 @@ from monitoring.history.database import (
     transaction,
     used_bytes,
 )
+from monitoring.history.recorded_time import SteadyTime
 from monitoring.history.recorder import RowTuple
 from monitoring.history.rows import Points, RowReader, Runs
-from monitoring.history.steady_time import SteadyTime
 from monitoring.history.subscriptions import forget_subscriptions
 from monitoring.history.tiers import HOUR_MS, TIERS, Tier, decode, encode
 from monitoring.series import Floats

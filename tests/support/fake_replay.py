@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QTimer
 
 from broker_core.api import OrbitError
-from broker_core.client.unanswered import may_be_stored
+from broker_core.client.send_outcome import may_be_stored
 from broker_core.tools.commands.replay_arguments import parser
 from broker_core.tools.replay.item import ReplayItem, item_of_row
 from broker_core.tools.replay.journal import ReplayJournal, ReplayPlan, Result, Spool

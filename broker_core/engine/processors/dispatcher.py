@@ -15,7 +15,6 @@ from broker_core.engine.processors.filter_servers import FilterServers
 from broker_core.engine.processors.forward_processor import ForwardProcessor
 from broker_core.engine.processors.group_processor import GroupProcessor
 from broker_core.engine.processors.live_settings import LiveSettings
-from broker_core.engine.processors.lone_master import LoneMasterProcessor
 from broker_core.engine.processors.maintenance_processor import MaintenanceProcessor
 from broker_core.engine.processors.offset_processor import OffsetProcessor
 from broker_core.engine.processors.plain_requests import PlainRequests
@@ -30,8 +29,9 @@ from broker_core.engine.processors.send_back_processor import SendBackProcessor
 from broker_core.engine.processors.send_flow import Defer
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.processors.settings_processor import SettingsProcessor
+from broker_core.engine.processors.slave_requests import LoneMasterProcessor
 from broker_core.engine.processors.topic_processor import TopicProcessor
-from broker_core.engine.processors.unserved import remark_of_unserved
+from broker_core.engine.processors.unserved_requests import remark_of_unserved
 from broker_core.engine.processors.written_answers import FILES_OF, WrittenAnswers
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
 from broker_core.engine.tables.peer import Peer

@@ -24,8 +24,8 @@ from itertools import islice
 from broker_core.config import BrokerConfig
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.early_ends import EarlyEnds
 from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
+from broker_core.engine.processors.queued_decisions import EarlyEnds
 from broker_core.engine.processors.transaction_actions import TransactionActions
 from broker_core.engine.store.results import PutResult
 from broker_core.engine.tables.action_journal import ActionJournal

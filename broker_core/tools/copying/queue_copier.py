@@ -16,7 +16,7 @@ from typing import Protocol
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage, SendResult
-from broker_core.client.unanswered import may_be_stored
+from broker_core.client.send_outcome import may_be_stored
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import OrbitError, RecordError, RemoteError

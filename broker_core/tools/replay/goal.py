@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from broker_core.cluster.access import ClusterAccess
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
-from broker_core.tools.replay.audience import GROUPS_ASKED_MAX, warnings
+from broker_core.tools.replay.receiving_groups import GROUPS_ASKED_MAX, warnings
 from broker_core.tools.replay.survey import ReplaySurvey
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from broker_core.client.message import RawMessage, SendResult
-from broker_core.client.unanswered import may_be_stored
+from broker_core.client.send_outcome import may_be_stored
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from broker_core.counted import counted
 from broker_core.protocol.message import properties as props
-from broker_core.tools.replay.audience import Kinds
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
+from broker_core.tools.replay.receiving_groups import Kinds
 from broker_core.tools.replay.rewrite import ReplayTarget, Skipped, outgoing
 from broker_core.tools.search.fields import state_of_topic
 

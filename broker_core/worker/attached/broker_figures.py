@@ -9,7 +9,7 @@ from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicSettings
 from broker_core.protocol.admin.values import whole_number
-from broker_core.worker.attached.levels import BrokerLevels
+from broker_core.worker.attached.delay_levels import BrokerLevels
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from broker_core.cluster.survey import offsets_of
 from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
-from broker_core.worker.attached.lost_parts import LostParts, together, too_slow
+from broker_core.worker.attached.lost_brokers import LostParts, together, too_slow
 from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_of, page_of
 from broker_core.worker.questions.stored_messages import MessagePage
 

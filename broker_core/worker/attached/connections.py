@@ -19,7 +19,7 @@ from broker_core.protocol.admin.connections import GroupMember, read_members, re
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.connections import CONSUMER, PRODUCER
 from broker_core.worker.questions.administration import ConnectionPage, ListConnections
 from broker_core.worker.questions.question import Handler

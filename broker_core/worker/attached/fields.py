@@ -12,7 +12,7 @@ from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.worker.attached.lost_parts import LostParts, together
+from broker_core.worker.attached.lost_brokers import LostParts, together
 from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 

@@ -21,10 +21,10 @@ from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
-from broker_core.worker.attached.levels import BrokerLevels, level_figures
-from broker_core.worker.attached.listing import QueueKey, list_cluster
+from broker_core.worker.attached.catalog import QueueKey, list_cluster
+from broker_core.worker.attached.cluster_totals import cluster_totals
+from broker_core.worker.attached.delay_levels import BrokerLevels, level_figures
 from broker_core.worker.attached.timers import timer_figures
-from broker_core.worker.attached.totals import cluster_totals
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 

@@ -32,7 +32,7 @@ from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
 from broker_core.worker.follows import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, TOPICS_MAX, check_follow, filter_of, rules_of
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.lifecycle import Done

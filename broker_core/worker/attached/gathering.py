@@ -15,7 +15,7 @@ from broker_core.protocol.admin.topics import read_topic_configs
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.questions.administration import BrokerAnswer
 
 TABLES = frozenset(

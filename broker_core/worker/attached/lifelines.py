@@ -33,7 +33,7 @@ from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
 from broker_core.worker.history import HistoryService
 from broker_core.worker.lifeline.gather import Reach
 from broker_core.worker.lifelines import read_lifeline

@@ -26,18 +26,18 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
-from broker_core.worker.attached.asking import ask_brokers, create_topic
+from broker_core.worker.attached.admin_requests import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
+from broker_core.worker.attached.delayed_messages import list_delayed
 from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.attached.lost_parts import LostParts, too_slow
+from broker_core.worker.attached.lost_brokers import LostParts, too_slow
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
-from broker_core.worker.attached.waiting import list_delayed
 from broker_core.worker.handlers import Handlers
 from broker_core.worker.history import HistoryService, history_handlers
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of, message_handlers

@@ -14,7 +14,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.engine.store.ownership import StoreOwnership
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import StoreError, StoreLockedError
-from broker_core.worker.attached.succession import Succession
+from broker_core.worker.attached.recording_takeover import Succession
 from broker_core.worker.history import OPEN_DELAY_SECONDS, HistoryService, LateHistory, OpenHistory
 
 TAKEN_OVER = "The process that recorded this connection has ended: its history and its alert rules go on here"

@@ -18,8 +18,8 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.halves import HalfHead, HalfQueue
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.half_messages import HalfHead, HalfQueue
+from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction, TransactionPage

@@ -29,7 +29,7 @@ class AlertPage:
         changes_left_out: Older changes that nobody was shown.
         posts: Attempts to reach the web hook that ended since the start.
         unjudged_rule: Rules that cannot be judged, or not of all that they are about.
-        unjudged_cause: Why: `monitoring.unjudged.Cause`.
+        unjudged_cause: Why: `monitoring.unjudged_rules.Cause`.
         unjudged_parts: Parts of the cluster that are away, where that is why.
         unjudged_since_ms: Since when.
         post_status: Of the answer to the newest; -1 where none came.

@@ -17,7 +17,7 @@ from gui.words.text import TimeZoneChoice, tr
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import AlertRule, readings, split_series
 from monitoring.alert_watch import AlertFinding, AlertState
-from monitoring.lack_watch import KeptLack
+from monitoring.missing_figures import KeptLack
 from monitoring.state import ClusterState
 
 _RECORDED_AS = {"unattended_messages": "lag_messages"}

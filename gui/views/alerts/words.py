@@ -11,9 +11,9 @@ from gui.words.amounts import value_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState
-from monitoring.lack_watch import CAUSE_TEXTS
+from monitoring.missing_figures import CAUSE_TEXTS
 from monitoring.state import ClusterState
-from monitoring.unjudged import Lack
+from monitoring.unjudged_rules import Lack
 
 STATE_NAMES = {
     AlertState.OK: "OK",

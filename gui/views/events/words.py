@@ -9,7 +9,7 @@ from gui.words.amounts import told_text
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, tr
 from monitoring.admin.events import EventGroup, EventRow
-from monitoring.lack_watch import CAUSE_TEXTS
+from monitoring.missing_figures import CAUSE_TEXTS
 
 GROUP_NAMES = {
     EventGroup.REBALANCE: "Rebalance",

@@ -21,7 +21,7 @@ from gui.widgets.saved_menu import menu_text
 from gui.words.broker_words import broker_text
 from gui.words.text import duration_text, tr
 from monitoring.state import ClusterState
-from monitoring.unjudged import NOTHING, Unjudged, UnjudgedWatch
+from monitoring.unjudged_rules import NOTHING, Unjudged, UnjudgedWatch
 
 ROWS_SHOWN, ROWS_KEPT = 4, 2
 """At most, and beside charts in a low window."""

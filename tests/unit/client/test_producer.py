@@ -5,7 +5,7 @@ import pytest
 
 from broker_core.client.message import Message, SendStatus
 from broker_core.client.producer import Producer
-from broker_core.client.unanswered import may_be_stored
+from broker_core.client.send_outcome import may_be_stored
 from broker_core.config import ClientConfig
 from broker_core.errors import ConnectionLostError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.codes import RequestCode

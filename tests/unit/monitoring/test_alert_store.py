@@ -10,8 +10,8 @@ from broker_core.api import StoreError
 from monitoring.alert_rules import AlertRule
 from monitoring.alert_store import CHANGES_MAX, FILE_NAME, FORMAT, WAITING_POSTS_MAX, AlertStore, Post
 from monitoring.alert_watch import AlertChange, AlertFinding
-from monitoring.lack_watch import KeptLack
-from monitoring.unjudged import Cause, Lack
+from monitoring.missing_figures import KeptLack
+from monitoring.unjudged_rules import Cause, Lack
 
 RULE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 OTHER = replace(RULE, rule_id="o", name="Other")

@@ -7,7 +7,7 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
-from broker_core.engine.processors.unserved import REASONS
+from broker_core.engine.processors.unserved_requests import REASONS
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand

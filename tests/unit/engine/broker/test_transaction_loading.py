@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker_core.engine.processors import early_ends, transaction_service
+from broker_core.engine.processors import queued_decisions, transaction_service
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.errors import RequestRefusedError, StoreError
 from broker_core.protocol.codes import RequestCode as Q
@@ -101,7 +101,7 @@ def half_fields():
 
 
 def test_too_many_decisions_meanwhile_are_refused_and_asked_for_later(tmp_path, halves, monkeypatch):
-    monkeypatch.setattr(early_ends, "ENDS_MAX", 2)
+    monkeypatch.setattr(queued_decisions, "ENDS_MAX", 2)
 
     async def run():
         peer = RecordingPeer()

@@ -40,7 +40,7 @@ def start(tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
-    monkeypatch.setattr("monitoring.history.growing_pause.FIRST_SECONDS", 0.05)
+    monkeypatch.setattr("monitoring.history.retry_pause.FIRST_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_rules_are_judged_while_the_history_cannot_be_written(start, lock, caplo
 
 
 def test_stopping_does_not_wait_for_the_next_try(start, lock, monkeypatch):
-    monkeypatch.setattr("monitoring.history.growing_pause.FIRST_SECONDS", 10_000.0)
-    monkeypatch.setattr("monitoring.history.growing_pause.LONGEST_SECONDS", 10_000.0)
+    monkeypatch.setattr("monitoring.history.retry_pause.FIRST_SECONDS", 10_000.0)
+    monkeypatch.setattr("monitoring.history.retry_pause.LONGEST_SECONDS", 10_000.0)
     keeper = start()
     refusal(keeper)
     keeper.close()

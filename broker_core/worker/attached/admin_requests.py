@@ -25,7 +25,7 @@ from broker_core.worker.attached.gathering import (
     ask_table,
     merged_answer,
 )
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic
 
 logger = logging.getLogger(__name__)

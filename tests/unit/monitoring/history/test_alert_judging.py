@@ -2,7 +2,7 @@ import pytest
 
 from broker_core.api import CodecError, StoreError
 from broker_core.worker.questions.figures import HistorySample, Occurred
-from monitoring.history.judgement import EVENTS_UNWRITTEN_MAX, Judgement
+from monitoring.history.alert_judging import EVENTS_UNWRITTEN_MAX, Judgement
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
 

@@ -11,7 +11,7 @@ from broker_core.worker.questions.figures import HistorySample, Occurred
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.collector import Collector
 from monitoring.history.changes import OffsetWatch
-from monitoring.history.growing_pause import GrowingPause
+from monitoring.history.retry_pause import GrowingPause
 from monitoring.state import ClusterState
 
 logger = logging.getLogger(__name__)

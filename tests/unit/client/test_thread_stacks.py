@@ -1,6 +1,6 @@
 import threading
 
-from broker_core.client.stacks import stacks_text
+from broker_core.client.thread_stacks import stacks_text
 from monitoring.admin.clients import read_stacks
 
 

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from monitoring.history.steady_time import SteadyTime
+from monitoring.history.recorded_time import SteadyTime
 from monitoring.history.tiers import DAY_MS, HOUR_MS, MINUTE_MS
 from tests.unit.monitoring.history.conftest import BEGIN_MS
 

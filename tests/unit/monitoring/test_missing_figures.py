@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from monitoring.alert_rules import AlertRule
-from monitoring.lack_watch import CAUSE_TEXTS, PATIENCE_MS, TOLD_AFTER_MS, KeptLack, LackWatch, lack_text
-from monitoring.unjudged import Cause, Lack
+from monitoring.missing_figures import CAUSE_TEXTS, PATIENCE_MS, TOLD_AFTER_MS, KeptLack, LackWatch, lack_text
+from monitoring.unjudged_rules import Cause, Lack
 
 RULE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 AWAY, UNREAD = Lack(Cause.AWAY, ("broker-b", "broker-c")), Lack(Cause.UNREAD)

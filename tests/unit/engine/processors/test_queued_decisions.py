@@ -4,8 +4,8 @@ import tracemalloc
 
 import pytest
 
-from broker_core.engine.processors import early_ends
-from broker_core.engine.processors.early_ends import ENDS_PER_PEER_MAX, TEXT_CHARS_MAX, EarlyEnds
+from broker_core.engine.processors import queued_decisions
+from broker_core.engine.processors.queued_decisions import ENDS_PER_PEER_MAX, TEXT_CHARS_MAX, EarlyEnds
 from broker_core.engine.transaction.engine import Decision, EndRequest
 from broker_core.protocol.codes import RequestCode, SerializeType
 from broker_core.protocol.frame import ONEWAY_FLAG, RemotingCommand
@@ -37,8 +37,8 @@ def test_they_come_back_in_order_with_what_an_answer_needs_and_once():
 
 
 def test_they_are_bounded_in_all_and_for_each_connection(monkeypatch):
-    monkeypatch.setattr(early_ends, "ENDS_MAX", 5)
-    monkeypatch.setattr(early_ends, "ENDS_PER_PEER_MAX", 3)
+    monkeypatch.setattr(queued_decisions, "ENDS_MAX", 5)
+    monkeypatch.setattr(queued_decisions, "ENDS_PER_PEER_MAX", 3)
     ends, one, other = EarlyEnds(), RecordingPeer(), RecordingPeer()
     assert [ends.keep(one, command(), request()) for _ in range(4)] == [True, True, True, False]
     assert [ends.keep(other, command(), request()) for _ in range(3)] == [True, True, False]

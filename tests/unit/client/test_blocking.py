@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from broker_core.client.blocking import SyncProducer
 from broker_core.client.message import Message
-from broker_core.client.sync import SyncProducer
 from broker_core.errors import NetworkError, UsageError
 from tests.support.remoting_peer import Peer
 

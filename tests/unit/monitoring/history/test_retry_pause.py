@@ -1,9 +1,9 @@
-from monitoring.history import growing_pause
-from monitoring.history.growing_pause import GrowingPause
+from monitoring.history import retry_pause
+from monitoring.history.retry_pause import GrowingPause
 
 
 def test_it_grows_with_each_failure_up_to_a_minute(monkeypatch):
-    monkeypatch.setattr(growing_pause.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(retry_pause.time, "monotonic", lambda: 100.0)
     pause = GrowingPause()
     assert pause.is_over
     assert pause.left_seconds == 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from monitoring.alert_rules import AlertRule
-from monitoring.unjudged import Cause, Lack
+from monitoring.unjudged_rules import Cause, Lack
 
 UNJUDGED_EVENT = "unjudged"
 """Kind of the events that tell of it."""
@@ -36,7 +36,7 @@ class LackChange:
 
 
 class LackWatch:
-    """Follows what `monitoring.unjudged` says of one state after another; bounded by the rules."""
+    """Follows what `monitoring.unjudged_rules` says of one state after another; bounded by the rules."""
 
     def __init__(self) -> None:
         self._kept: dict[str, KeptLack] = {}

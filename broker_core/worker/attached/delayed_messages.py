@@ -17,7 +17,7 @@ from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.attached.browsing import whole_queue
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.lost_parts import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.delay_views import delayed_messages
 from broker_core.worker.message_views import BATCH_MESSAGES
 from broker_core.worker.questions.delays import DelayedMessages, ListDelayed

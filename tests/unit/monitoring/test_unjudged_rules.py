@@ -14,7 +14,7 @@ from broker_core.worker.attached.figures import ClusterFigures
 from monitoring.alert_rules import DEFAULT_RULES, AlertRule
 from monitoring.delay import no_delays
 from monitoring.state import MEMBERS_UNREAD
-from monitoring.unjudged import Cause, Lack, UnjudgedWatch
+from monitoring.unjudged_rules import Cause, Lack, UnjudgedWatch
 from tests.support.fake_source import fake_state
 
 AWAY = {"b": "no answer since 12 s: cannot connect to h:1"}

@@ -1,10 +1,10 @@
 """What groups would reject of a replay."""
 
 from broker_core.protocol.filter.rejection import Rejection, Wanted, wanted_topics
-from broker_core.tools.replay import audience
-from broker_core.tools.replay.audience import Kinds, rejected, warnings
+from broker_core.tools.replay import receiving_groups
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
+from broker_core.tools.replay.receiving_groups import Kinds, rejected, warnings
 from broker_core.tools.replay.rewrite import ReplayTarget
 from broker_core.tools.replay.survey import ReplaySurvey
 
@@ -62,14 +62,14 @@ def test_what_is_not_known_is_said_of_a_group_that_is_named():
 
 
 def test_filters_are_tried_on_as_many_messages_as_are_kept(monkeypatch):
-    monkeypatch.setattr(audience, "SAMPLES_MAX", 6)
+    monkeypatch.setattr(receiving_groups, "SAMPLES_MAX", 6)
     rejected_ones, untried = said({"orders": "a > 1", "pay": "*"}, alone=False)
     assert "reject 2 of 8 messages: 2 as their properties do not pass its filter (orders: a > 1)" in rejected_ones
     assert untried == "warning: 1 of 8 messages meet a filter of g that was not tried on them"
 
 
 def test_kinds_have_a_bound(monkeypatch):
-    monkeypatch.setattr(audience, "KINDS_MAX", 2)
+    monkeypatch.setattr(receiving_groups, "KINDS_MAX", 2)
     kinds = Kinds()
     for tag in "abca":
         kinds.add("t", tag, {})
