@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from broker_core.api import RemoteError, UsageError
 from broker_core.client.message import Message
-from broker_core.client.push_consumer import ConsumeFrom, DirectConsumeResult, PushConsumer
+from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
@@ -314,7 +314,7 @@ async def send_and_fail_once(name_server: str, consumed: list[int]) -> None:
 
     def listener(messages):
         consumed.extend(message.reconsume_times for message in messages)
-        return DirectConsumeResult.DONE if messages[0].reconsume_times else DirectConsumeResult.AGAIN_LATER
+        return ConsumeResult.DONE if messages[0].reconsume_times else ConsumeResult.AGAIN_LATER
 
     member = PushConsumer(name_server, "billing", {"paid": "*"}, listener, consume_from=ConsumeFrom.FIRST_OFFSET)
     producer = TransactionProducer(name_server, "shop", lambda _message: LocalState.COMMIT)

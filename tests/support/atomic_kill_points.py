@@ -5,7 +5,7 @@ Those of the producer count its requests.
 
 `tests.crash.test_atomic_rows` has those that need more than a kill: 16 (a coordinator that only seems dead), 22 and 23 (a
 resend that comes late). `tests.crash.test_power_cut_workers` has 28 (a log that lost its end). 18, 20, 21, 26, 27 and 29 (no
-crash of a process, but a deletion, a zombie or a clock) are played in `tests.unit.atomic`.
+crash of a process, but a deletion, a zombie or a clock) are played in `tests.unit.engine.atomic`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from broker_core.protocol.codes import RequestCode
-from broker_core.worker.channel.schema import FindOffset, FoundOffset
+from broker_core.worker.questions.stored_messages import FindOffset, FoundOffset
 from tests.support.attached import asking, attached
 from tests.support.fake_cluster import STORED_MS, FakeBroker, FakeCluster
 
