@@ -4,7 +4,8 @@ Reads as the group of tools (`broker_core.client.record_admin`), so no group's o
 pull are read record by record. Who asks again, and how fast, is decided by `broker_core.cluster.asking`; the order of slices,
 parallel pulls and filters are the matter of those who use it.
 
-Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5.5 (QUERY_CONSUME_QUEUE); broker §0.3 (queues that nobody may pull).
+Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5.5 (QUERY_CONSUME_QUEUE); docs/spec/broker.md §0.3 (queues that
+nobody may pull).
 """
 
 from __future__ import annotations

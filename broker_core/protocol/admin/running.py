@@ -1,6 +1,6 @@
 """What a consumer tells of itself (ConsumerRunningInfo), and what it made of one message (ConsumeMessageDirectlyResult).
 
-Source: docs/spec/remoting.md §2.4 (309), §4.8 (203, 307), broker §10.3.
+Source: docs/spec/remoting.md §2.4 (309), §4.8 (203, 307), docs/spec/broker.md §10.3.
 """
 
 from __future__ import annotations
