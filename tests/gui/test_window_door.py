@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +13,12 @@ from gui.app.window_door import WindowDoor, reach_window, socket_path
 
 
 @pytest.fixture(autouse=True)
-def runtime_folder(tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setattr("gui.app.window_door.platformdirs.user_runtime_path", lambda *_names, **_options: folder / "orbit")
-    return folder / "orbit"
+def runtime_folder(monkeypatch):
+    # A path of a socket has at most 107 bytes, which the temporary folders of tests in several processes can exceed.
+    with tempfile.TemporaryDirectory(prefix="orbit-") as folder:
+        runtime = Path(folder) / "orbit"
+        monkeypatch.setattr("gui.app.window_door.platformdirs.user_runtime_path", lambda *_names, **_options: runtime)
+        yield runtime
 
 
 @pytest.fixture

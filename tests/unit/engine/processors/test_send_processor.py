@@ -189,9 +189,9 @@ def test_the_clients_own_limit_counts_from_version_121_on(bench, version, topic)
 
 def test_a_full_store_answers_service_not_available_with_its_reason(bench, monkeypatch):
     bench.put()
-    store_class = type(bench.state.store)
-    monkeypatch.setattr(store_class, "put", lambda _self, _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
-    monkeypatch.setattr(store_class, "write_refusal", property(lambda _self: "the disk is 99 % full"))
+    store = bench.state.store
+    monkeypatch.setattr(store, "put", lambda _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
+    monkeypatch.setattr(type(store), "write_refusal", property(lambda _self: "the disk is 99 % full"))
     response = bench.put()
     assert response.code == R.SERVICE_NOT_AVAILABLE
     assert "the disk is 99 % full" in response.remark

@@ -4,6 +4,7 @@ from array import array
 
 import pytest
 
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import StoreError
 from broker_core.worker.embedded import sampler as sampler_module
 from broker_core.worker.embedded.sampler import Sampler
@@ -178,10 +179,10 @@ def test_a_disk_that_cannot_be_asked_makes_its_figures_unknown(engine: Engine, m
 def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine, monkeypatch: pytest.MonkeyPatch):
     sampler = sampled(engine)
     next_figures(sampler, engine)
-    monkeypatch.setattr(type(engine.store), "write_refusal", "the disk is full")
+    monkeypatch.setattr(StoreParts, "write_refusal", "the disk is full")
     next_figures(sampler, engine)
     next_figures(sampler, engine)
-    monkeypatch.setattr(type(engine.store), "write_refusal", "")
+    monkeypatch.setattr(StoreParts, "write_refusal", "")
     next_figures(sampler, engine)
     assert [(event.kind, event.text) for event in sampler.events()] == [
         ("writes_refused", "the disk is full"),
