@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -36,9 +37,12 @@ def test_the_shop_sends_consumes_and_ends_after_its_time():
 def test_what_the_stock_worker_cannot_reserve_goes_back_and_dies_at_the_third_time():
     async def run():
         async with Peer(topics={}) as peer:
-            await play(peer.address, rate=5_000, seconds=1.2, say=[].append)
+            playing = asyncio.create_task(play(peer.address, rate=5_000, say=[].append))
+            await eventually(lambda: peer.of_code(RequestCode.CONSUMER_SEND_MSG_BACK))
+            playing.cancel()
+            with suppress(asyncio.CancelledError):
+                await playing
             sent_back = peer.of_code(RequestCode.CONSUMER_SEND_MSG_BACK)
-            assert sent_back
             assert {command.ext_fields["group"] for command in sent_back} == {"stock-worker"}
             assert {command.ext_fields["maxReconsumeTimes"] for command in sent_back} == {"2"}
 

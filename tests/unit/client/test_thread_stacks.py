@@ -1,4 +1,5 @@
 import threading
+from pathlib import Path
 
 from broker_core.client.thread_stacks import stacks_text
 from monitoring.admin.clients import read_stacks
@@ -21,4 +22,4 @@ def test_the_stacks_of_all_threads_are_told_as_java_clients_tell_them():
         thread.join(60)
     stack = next(stack for stack in read_stacks(text) if "listener-7" in stack.names)
     assert stack.state == "RUNNABLE"
-    assert any(frame.startswith("wait_here(test_stacks.py:") for frame in stack.frames)
+    assert any(frame.startswith(f"wait_here({Path(__file__).name}:") for frame in stack.frames)
