@@ -21,7 +21,7 @@ from broker_core.client.message import ReceivedMessage
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.pull_consumer import queue_offset
-from broker_core.client.pulling import OnePuller, PullStatus
+from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.rebalancing import Rebalancer
 from broker_core.client.subscription import ALL_TAGS, Subscription, Wanted, subscribe
 from broker_core.clock import wall_clock_ms
@@ -81,7 +81,7 @@ class LitePullConsumer(OpenedClient):
         self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
         self._config = self._instance.config
         self._rebalancer = Rebalancer(self._instance, group, self._subscribed, self, strategy=strategy, clock=clock)
-        self._puller = OnePuller(self._instance, group, lite=True)
+        self._puller = QueuePuller(self._instance, group, lite=True)
         self._offsets = BrokerOffsets(self._instance, group)
         self._process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}

@@ -12,7 +12,7 @@ import asyncio
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.offsets import BrokerOffsets
-from broker_core.client.pulling import OnePuller, PullResult, number
+from broker_core.client.pulling import PullResult, QueuePuller, number
 from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
@@ -51,7 +51,7 @@ class PullConsumer(OpenedClient):
     ) -> None:
         self.group = check_group(group)
         self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
-        self._puller = OnePuller(self._instance, group)
+        self._puller = QueuePuller(self._instance, group)
         self._offsets = BrokerOffsets(self._instance, group)
 
     async def queues(self, topic: str) -> list[MessageQueue]:

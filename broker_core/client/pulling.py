@@ -56,7 +56,7 @@ class PullResult:
     max_offset: int
 
 
-class OnePuller:
+class QueuePuller:
     """Pulls for one group.
 
     Args:

@@ -24,7 +24,7 @@ from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, LocalOffsets, OffsetStore, first_offset, local_offsets_path
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.pulling import OnePuller, PullStatus
+from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.queue_locks import HeldLocks
 from broker_core.client.rebalancing import Rebalancer
 from broker_core.client.send_back import DEFAULT_RECONSUME_TIMES, SendBack
@@ -123,7 +123,7 @@ class PushConsumer(OpenedClient):
             strategy=None if self._broadcasting else strategy,
             clock=clock,
         )
-        self._puller = OnePuller(self._instance, group)
+        self._puller = QueuePuller(self._instance, group)
         self._offsets: OffsetStore = BrokerOffsets(self._instance, group)
         limit = DEFAULT_RECONSUME_TIMES if reconsume_times_max is None else reconsume_times_max
         self._send_back = SendBack(self._instance, group, reconsume_times_max=limit)

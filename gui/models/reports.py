@@ -543,7 +543,7 @@ class ResultSeries:
 
 @dataclass(frozen=True, slots=True)
 class ResultChart:
-    """A chart of a result; kinds are those of `spark_reports.reports.result.Chart`."""
+    """A chart of a result; kinds are those of `spark_reports.reports.result.ReportChart`."""
 
     name: str
     title: str

@@ -2,7 +2,7 @@
 
     SEND (TRAN_MSG)                 → half topic, by `broker_core.engine.processors.put_rewrites`
     END_TRANSACTION                 → commit or roll back
-    RESUME_CHECK_HALF_MESSAGE       → a given-up message is checked anew
+    RESUME_CHECK_HALF_MESSAGE       → a given-up message is checked again
     every transactionCheckInterval  → CHECK_TRANSACTION_STATE to a living producer of each group that owes a decision
     every second                    → progress of half and op queue into ``consumerOffset.json``
 

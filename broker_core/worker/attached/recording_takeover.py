@@ -32,7 +32,7 @@ class Successor(Protocol):
 class Succession:
     """The history that another process records in a folder; once that one has ended, this one records it.
 
-    A `broker_core.worker.history.HistoryKeeper`, which passes everything on: to the guest first, then to the successor.
+    A `broker_core.worker.history.HistoryService`, which passes everything on: to the guest first, then to the successor.
 
     Args:
         guest: Reads and changes what the other process keeps.

@@ -51,7 +51,7 @@ class MarkLetters(Question[Done]):
 
     message_ids: list[str]
     mark: str
-    """As `monitoring.letter_notes.Note.mark`."""
+    """As `monitoring.letter_notes.LetterNote.mark`."""
 
 
 @question(acts=False)

@@ -70,4 +70,4 @@ class Done:
 
 @question(acts=False)
 class Shutdown(Question[Done]):
-    """Stop cleanly., then the worker ends."""
+    """Stop cleanly, then end the worker."""
