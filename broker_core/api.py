@@ -9,6 +9,7 @@ from __future__ import annotations
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
 from broker_core.counted import counted
+from broker_core.delimited_text import csv_bytes, csv_text, open_csv, read_csv, tsv_text
 from broker_core.errors import (
     AccountRefusedError,
     BugError,
@@ -142,6 +143,8 @@ __all__ = [
     "WorkerLostError",
     "WorkerMessage",
     "counted",
+    "csv_bytes",
+    "csv_text",
     "error_from_wire",
     "first_topic_of_retry",
     "group_body",
@@ -149,12 +152,14 @@ __all__ = [
     "marks_of",
     "may_be_stored",
     "names",
+    "open_csv",
     "parse_field",
     "parse_filter",
     "read_all_topic_settings",
     "read_broker_settings",
     "read_consume_result",
     "read_consume_stats",
+    "read_csv",
     "read_group_settings",
     "read_imports",
     "read_offset",
@@ -168,4 +173,5 @@ __all__ = [
     "setting_specs",
     "state_of_topic",
     "topic_fields",
+    "tsv_text",
 ]

@@ -6,7 +6,7 @@ unknown, a line that is no progress is ignored.
 
 from __future__ import annotations
 
-import csv
+import io
 import itertools
 import json
 import re
@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from broker_core.api import UsageError
+from broker_core.api import CodecError, UsageError, read_csv
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
 from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of
@@ -229,8 +229,8 @@ def after_line(run: StartedRun, line: str, now_ms: float) -> StartedRun:
 
 def _after_first(run: StartedRun, fields: Mapping[str, object]) -> StartedRun:
     try:
-        table = read_result_table(_text(fields, "title"), _text(fields, "csv").splitlines(keepends=True))
-    except csv.Error:
+        table = read_result_table(_text(fields, "title"), io.StringIO(_text(fields, "csv"), newline=""))
+    except CodecError:
         return run
     return replace(run, first=replace(table, row_count=_count(fields, "rows")))
 
@@ -508,11 +508,11 @@ def read_result_table(title: str, lines: Iterable[str]) -> ResultTable:
     """The table in lines of CSV.
 
     Raises:
-        csv.Error: They are none.
+        CodecError: They are none.
     """
-    cells = csv.reader(lines)
-    columns = tuple(next(cells, []))
-    rows = tuple(ResultRow(number, tuple(row)) for number, row in enumerate(itertools.islice(cells, TABLE_ROWS_MAX)))
+    cells = (tuple(row) for _line, row in read_csv(lines))
+    columns = next(cells, ())
+    rows = tuple(ResultRow(number, row) for number, row in enumerate(itertools.islice(cells, TABLE_ROWS_MAX)))
     return ResultTable(title, columns, rows, len(rows) + sum(1 for _ in cells))
 
 

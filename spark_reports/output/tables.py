@@ -1,24 +1,25 @@
 """Result tables as files: Parquet and CSV always, JSON Lines and XLSX on demand.
 
-CSV: UTF-8 with a header, comma separated, quoted where needed; times as ISO 8601 in UTC; no value is replaced. JSON Lines: one
-object a row, times as in CSV. XLSX: one workbook, a sheet for each table; times as dates in UTC, and its last row says what a
-sheet cannot hold. Lists and maps are JSON where the form has none, bytes are hexadecimal digits everywhere but in Parquet.
+CSV: as docs/csv.md says, with a header; times as ISO 8601 in UTC. JSON Lines: one object a row, times as in CSV. XLSX: one
+workbook, a sheet for each table; times as dates in UTC, texts never as formulas or links, and its last row says what a sheet
+cannot hold. Lists and maps are JSON where the form has none, bytes are hexadecimal digits everywhere but in Parquet.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from broker_core.delimited_text import csv_text as text_of_rows
+from broker_core.delimited_text import new_csv, write_csv
 from spark_reports.reports.result import ReportTable
 from spark_reports.vocabulary import ValueUnit
 
@@ -42,8 +43,8 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
     """Write one table in its forms; return the names of the files."""
     parquet, csv = f"{table.name}.parquet", f"{table.name}.csv"
     pa_parquet.write_table(table.data, folder / parquet, compression="zstd")
-    flat = _flat(table.data)
-    pa_csv.write_csv(flat, folder / csv)
+    with new_csv(folder / csv) as file:
+        write_csv(file, _csv_rows(table.data))
     if not json_lines:
         return [parquet, csv]
     lines = f"{table.name}.jsonl"
@@ -55,10 +56,13 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
 
 def csv_text(table: ReportTable, rows: int) -> str:
     """The heading and the first ``rows`` rows of a table, as its CSV has them."""
-    sink = pa.BufferOutputStream()
-    pa_csv.write_csv(_flat(table.data.slice(0, rows)), sink)
-    text: str = sink.getvalue().to_pybytes().decode("utf-8")
-    return text
+    return text_of_rows(_csv_rows(table.data.slice(0, rows)))
+
+
+def _csv_rows(data: pa.Table) -> Iterator[Iterable[str | None]]:
+    yield data.column_names
+    for batch in _nested_as_text(_with_text_bytes(_with_text_times(data))).to_batches(max_chunksize=10_000):
+        yield from zip(*(column.cast(pa.string()).to_pylist() for column in batch.columns), strict=True)
 
 
 def write_workbook(tables: Sequence[ReportTable], folder: Path) -> str:
@@ -96,11 +100,6 @@ def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has 
                 value = str(value)  # noqa: PLW2901  rounded it would be another number
             cell = value[:CELL_CHARACTERS_MAX] if isinstance(value, str) else value
             sheet.write(index, place, cell)
-
-
-def _flat(data: pa.Table) -> pa.Table:
-    """Without times, bytes, lists and maps: what CSV can say."""
-    return _nested_as_text(_with_text_bytes(_with_text_times(data)))
 
 
 def _nested_as_text(data: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Found messages as files: JSON Lines, CSV (RFC 4180) and Parquet, and back to rows.
+"""Found messages as files: JSON Lines, CSV and Parquet, and back to rows.
 
 A file is written beside its place and gets its name when it is whole. All three hold the same values under the same names
 (`row_names.NAMES`), bodies in Base64 but for Parquet, so each can be read back without loss.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import csv
+import codecs
 import errno
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
+from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
@@ -59,6 +61,8 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
     if path is None:
         if form == "parquet":
             raise UsageError("Parquet is no text: name a file with --out")
+        if form == "csv" and _needs_mark(sys.stdout):
+            sys.stdout.write(BYTE_ORDER_MARK)
         yield _text_writer(form, sys.stdout, names)
         sys.stdout.flush()
         return
@@ -68,7 +72,7 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
                 yield file.write
             _sync(beside)
         else:
-            with beside.open("w", encoding="utf-8", newline="") as text:
+            with new_csv(beside) if form == "csv" else beside.open("w", encoding="utf-8", newline="") as text:
                 yield _text_writer(form, text, names)
                 text.flush()
                 os.fsync(text.fileno())
@@ -108,16 +112,23 @@ def _sync(path: Path) -> None:
 def _text_writer(form: str, file: TextIO, names: Sequence[str]) -> WriteRow:
     if form == "jsonl":
         return lambda row: _write_line(file, row)
-    writer = csv.writer(file)
-    writer.writerow(names)
-    return lambda row: writer.writerow([_cell(value) for value in row.values()])
+    write_csv(file, [names])
+    return lambda row: write_csv(file, [map(_cell, row.values())])
+
+
+def _needs_mark(out: TextIO) -> bool:
+    """Whether an output in UTF-8 was sent to a file by the shell: a mark would be a part of the first name in a pipe."""
+    try:
+        return stat.S_ISREG(os.fstat(out.fileno()).st_mode) and codecs.lookup(out.encoding).name == "utf-8"
+    except OSError:
+        return False  # tests and other programs may have put something else in its place
 
 
 def _write_line(file: TextIO, row: Row) -> None:
     file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _cell(value: Any) -> Any:  # noqa: ANN401  as csv takes it
+def _cell(value: Any) -> object:  # noqa: ANN401  a row holds anything
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else value
 
 
@@ -205,24 +216,25 @@ def _read_lines(path: Path) -> Iterator[Row]:
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
-    csv.field_size_limit(sys.maxsize)  # bodies are longer than the 128 KiB that the library takes for a cell
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        while True:
-            try:
-                row = next(reader, None)
-                if row is None:
-                    return
-                yield _typed(row, f"line {reader.line_num:,} of {path.name}")
-            except csv.Error as error:
-                raise CodecError(f"{path.name} is no CSV behind line {reader.line_num:,}: {error}") from error
+    with open_csv(path) as file:
+        lines = ((line, cells) for line, cells in _csv_lines(file, path.name) if cells)
+        _first, names = next(lines, (0, []))
+        for line, cells in lines:
+            yield _typed(names, cells, f"line {line:,} of {path.name}")
 
 
-def _typed(row: dict[str, Any], where: str) -> Row:
-    if None in row or None in row.values():
+def _csv_lines(file: TextIO, name: str) -> Iterator[tuple[int, list[str]]]:
+    try:
+        yield from read_csv(file)
+    except CodecError as error:
+        raise CodecError(f"{name} is {error.message}") from error
+
+
+def _typed(names: list[str], cells: list[str], where: str) -> Row:
+    if len(names) != len(cells):
         raise CodecError(f"{where} has not as many cells as the first line has names")
     try:
-        return {name: _value(name, text) for name, text in row.items()}
+        return {name: _value(name, text) for name, text in zip(names, cells, strict=True)}
     except ValueError as error:
         raise CodecError(f"{where} cannot be read: {error}") from error
 
