@@ -21,12 +21,14 @@ import pyarrow.parquet as pa_parquet
 from broker_core.delimited_text import csv_text as text_of_rows
 from broker_core.delimited_text import new_csv, write_csv
 from spark_reports.reports.result import ReportTable
+from spark_reports.reports.wording import number, say
 from spark_reports.vocabulary import ValueUnit
 
 WORKBOOK = "tables.xlsx"
 SHEET_ROWS_MAX = 1_048_576 - 2  # of the format, less the heading and the sentence about more rows
 SHEET_NAME_CHARACTERS_MAX = 31
 CELL_CHARACTERS_MAX = 32_767
+CUT_NOTE = "{cells} of the workbook cut after 32,767 characters: the CSV files hold the whole texts."
 _INTEGER_EXACT_MAX = 2**53  # a sheet's numbers are floats
 
 _NUMBER_FORMATS = {
@@ -65,12 +67,13 @@ def _csv_rows(data: pa.Table) -> Iterator[Iterable[str | None]]:
         yield from zip(*(column.cast(pa.string()).to_pylist() for column in batch.columns), strict=True)
 
 
-def write_workbook(tables: Sequence[ReportTable], folder: Path) -> str:
-    """Write all tables as one workbook; return its name."""
+def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ...]:
+    """Write all tables as one workbook, `WORKBOOK`; return notes on what its cells cannot hold."""
     import xlsxwriter  # noqa: PLC0415  only who asks for it waits for it
 
     options = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", "strings_to_formulas": False,
                "strings_to_urls": False, "remove_timezone": True}  # fmt: skip
+    all_cut = 0
     with xlsxwriter.Workbook(folder / WORKBOOK, options) as book:
         bold = book.add_format({"bold": True})
         formats = {unit: book.add_format({"num_format": text}) for unit, text in _NUMBER_FORMATS.items()}
@@ -82,14 +85,23 @@ def write_workbook(tables: Sequence[ReportTable], folder: Path) -> str:
                 sheet.set_column(place, place, 24 if table.units[column] in (ValueUnit.TEXT, ValueUnit.TIME) else 14,
                                  formats.get(table.units[column]))  # fmt: skip
                 sheet.write_string(0, place, table.titles[column], bold)
-            _fill(sheet, _nested_as_text(table.data.select(columns).slice(0, SHEET_ROWS_MAX)))
-            if table.data.num_rows > SHEET_ROWS_MAX:
-                more = table.data.num_rows - SHEET_ROWS_MAX
-                sheet.write_string(SHEET_ROWS_MAX + 1, 0, f"{more:,} more rows in {table.name}.csv")
-    return WORKBOOK
+            shown = table.data.select(columns).slice(0, SHEET_ROWS_MAX)
+            cut = _fill(sheet, _nested_as_text(shown))
+            all_cut += cut
+            if lacks := _lacks(table.data.num_rows - shown.num_rows, cut):
+                sheet.write_string(shown.num_rows + 1, 0, f"{lacks} in {table.name}.csv")
+    return (say(CUT_NOTE, cells=number(all_cut, "cell")),) if all_cut else ()
 
 
-def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has no types
+def _lacks(more: int, cut: int) -> str:
+    """What a sheet does not hold of its table."""
+    texts = f"{number(cut, 'cell')} cut after {CELL_CHARACTERS_MAX:,} characters, whole" if cut else ""
+    return "; ".join(filter(None, (number(more, "more row") if more else "", texts)))
+
+
+def _fill(sheet: Any, data: pa.Table) -> int:  # noqa: ANN401  the library has no types
+    """Write rows below the heading; return how many texts were too long for a cell."""
+    cut = 0
     for index, row in enumerate(data.to_pylist(), start=1):
         for place, value in enumerate(row.values()):
             if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -98,8 +110,19 @@ def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has 
                 value = value.hex()  # noqa: PLW2901  a sheet has no bytes
             if isinstance(value, int) and abs(value) > _INTEGER_EXACT_MAX:
                 value = str(value)  # noqa: PLW2901  rounded it would be another number
-            cell = value[:CELL_CHARACTERS_MAX] if isinstance(value, str) else value
+            cell = _fitting(value) if isinstance(value, str) else value
+            cut += cell != value
             sheet.write(index, place, cell)
+    return cut
+
+
+def _fitting(text: str) -> str:
+    """As much of a text as a cell holds, which counts units of UTF-16; a cut text ends in an ellipsis."""
+    if len(text) * 2 <= CELL_CHARACTERS_MAX:
+        return text
+    units = text.encode("utf-16-le", "surrogatepass")
+    is_cut = len(units) > 2 * CELL_CHARACTERS_MAX
+    return units[: 2 * (CELL_CHARACTERS_MAX - 1)].decode("utf-16-le", "ignore") + "…" if is_cut else text
 
 
 def _nested_as_text(data: pa.Table) -> pa.Table:

@@ -1,14 +1,17 @@
 import csv
 import json
 import math
+import re
 import zipfile
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 from broker_core.delimited_text import open_csv, read_csv
-from spark_reports.output.tables import WORKBOOK, write_table, write_workbook
+from spark_reports.chinese_words import word_in_chinese
+from spark_reports.output.tables import CELL_CHARACTERS_MAX, WORKBOOK, write_table, write_workbook
 from spark_reports.reports.common import table
 from spark_reports.reports.result import ReportTable
 
@@ -82,7 +85,7 @@ def test_bytes_are_hexadecimal_digits(tmp_path):
 def test_a_workbook_has_a_sheet_for_each_table_and_runs_no_formula(tmp_path):
     texts = ["{=1+1}", "https://x.example/", "internal:Sheet1!A1", "+1", "@x"]
     other = table("other", "Other", pa.table({"messages": [7] * 5, "key": texts}))
-    write_workbook([nested_table(), other], tmp_path)
+    assert write_workbook([nested_table(), other], tmp_path) == ()
     with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
         sheets = [book.read(f"xl/worksheets/sheet{index}.xml").decode() for index in (1, 2)]
         names = book.read("xl/workbook.xml").decode()
@@ -93,3 +96,17 @@ def test_a_workbook_has_a_sheet_for_each_table_and_runs_no_formula(tmp_path):
     assert "=SUM(A1)" in sheets[0]
     assert str(2**60) in sheets[0]  # as text: a number of a sheet would be rounded
     assert "<v>7</v>" in sheets[1]
+
+
+@pytest.mark.parametrize("character", ["x", "龙", "\U0001f600"])
+def test_a_text_that_is_cut_in_a_cell_is_noted(tmp_path, character):
+    fits = character * (CELL_CHARACTERS_MAX * 2 // len(character.encode("utf-16-le")))
+    made = table("keys", "Keys", pa.table({"key": [fits, fits + character, "=1"]}))
+    (note,) = write_workbook([made, table("again", "Again", made.data)], tmp_path)
+    assert note == "2 cells of the workbook cut after 32,767 characters: the CSV files hold the whole texts."
+    assert word_in_chinese(note).startswith("工作簿中有 2 个单元格")
+    with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
+        cells = re.findall("<t>([^<]*)</t>", book.read("xl/worksheets/sheet1.xml").decode())
+    assert [len(cell.encode("utf-16-le")) // 2 <= CELL_CHARACTERS_MAX for cell in cells] == [True] * 5
+    assert (cells[1] == fits, cells[2].endswith(f"{character}…"), cells[3]) == (True, True, "=1")
+    assert cells[4] == "1 cell cut after 32,767 characters, whole in keys.csv"
