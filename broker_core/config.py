@@ -16,6 +16,7 @@ from broker_core.errors import UsageError
 
 FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 TlsMode = Literal["disabled", "permissive", "enforcing"]
+Switch = Literal["on", "off"]
 ClientAuth = Literal["none", "optional", "require"]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
@@ -85,6 +86,7 @@ class StoreConfig:
     timer_congest_messages: int = _setting("timerCongestNumEachSlot", (1 << 31) - 1)
     timer_flush_interval_ms: int = _setting("timerFlushIntervalMs", 1_000)
     timer_log_file_bytes: int = _setting("mappedFileSizeTimerLog", 100 * 1024 * 1024)
+    native: Switch = _setting("orbitNative", "on")
 
     @property
     def consume_queue_file_bytes_rounded(self) -> int:
