@@ -523,11 +523,15 @@ class TransactionEngine:
         return CheckRequest(half.group, fields, body)
 
     def _read(self, half: HalfMessage) -> StoredMessage | None:
-        """The record of an undecided half message; one that is gone from the log ends the transaction."""
+        """The record of an undecided half message; one that is gone from the log, or damaged, ends the transaction."""
         record = self._store.record_at(half.physical_offset)
-        if record is not None:
-            return decode_record(record)
-        logger.warning("half message %d of group %s is gone from the log, undecided", half.half_offset, half.group)
+        try:
+            if record is not None:
+                return decode_record(record)
+            why = "gone from the log"
+        except RecordError as error:
+            why = error.message
+        logger.warning("half message %d of group %s is lost, undecided: %s", half.half_offset, half.group, why)
         self._ended(half, TransactionOutcome.EXPIRED)
         return None
 

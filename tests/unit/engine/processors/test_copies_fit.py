@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.engine.processors.pop import reviver
+from broker_core.engine.processors.pop import revive_log, reviver
 from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import Overrides
 from broker_core.engine.tables.group_table import GroupConfig
+from broker_core.engine.transaction import engine
 from broker_core.engine.transaction.ledger import TransactionOutcome
 from broker_core.errors import RecordError
 from broker_core.protocol.codes import RequestCode as Q
@@ -19,7 +20,7 @@ from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC
 from tests.support.broker_bench import BrokerBench, RecordingPeer, broker_bench, send_fields
-from tests.support.pop_bench import pop_bench
+from tests.support.pop_bench import pop_bench, restart
 from tests.support.schedule_bench import ManualTimers
 from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, transaction_bench
 
@@ -260,6 +261,61 @@ def test_a_lowered_limit_of_bodies_holds_back_no_transaction(tmp_path):
         assert [message.body for message in messages(bench, "T")] == [LARGE]
 
 
+# ---- records as large as a file ----
+
+
+def fill_a_file(bench, topic, *, properties="", bodies=(b"neighbour",), sys_flag=0):
+    """Send the largest body that fits into a file of the log, and others after it."""
+    most = bench.state.config.store.commit_log_file_bytes
+    fields = send_fields(topic, 0, properties=properties, sys_flag=sys_flag)
+    while (answer := bench.answer(PEER, Q.SEND_MESSAGE_V2, fields, bytes(most))).code != R.SUCCESS:
+        most -= 1
+    for body in bodies:
+        assert bench.answer(PEER, Q.SEND_MESSAGE_V2, fields, body).code == R.SUCCESS
+    return parse_offset_message_id(answer.ext_fields["msgId"])[1]
+
+
+def test_a_popped_message_as_large_as_a_file_stays_and_its_neighbour_comes_again(tmp_path):
+    with pop_bench(tmp_path / "store") as bench:
+        offset = fill_a_file(bench, "T")
+        while bench.pop(queueId=0):
+            pass
+        bench.pass_time(11_000)
+        assert [message.body for message in messages(bench, "%RETRY%CG_T")] == [b"neighbour"]
+        assert len(bench.dispatcher.pop.outstanding.ledger) == 0
+        (event,) = events(bench)
+        assert f"The message at {offset} of the commit log cannot be copied to %RETRY%CG_T" in event.text
+        fields = {"group": "CG", "offset": offset, "delayLevel": 0, "originTopic": "T"}
+        answer = bench.answer(PEER, Q.CONSUMER_SEND_MSG_BACK, fields)
+        assert (answer.code, "does not fit into a file" in answer.remark) == (R.SYSTEM_ERROR, True)
+
+
+def test_a_delayed_message_as_large_as_a_file_stays_and_its_neighbour_is_delivered(tmp_path):
+    topic = "Long" * 10
+    with broker_bench(tmp_path) as bench:
+        bench.state.topics.ensure(topic, queues=1)
+        fill_a_file(bench, topic, properties="DELAY\x012")
+        deliver(bench, 2)
+        assert [message.body for message in messages(bench, topic)] == [b"neighbour"]
+        (event,) = events(bench)
+        assert (event.topic, "it stays there and is not delivered" in event.text) == (topic, True)
+
+
+def test_a_half_message_as_large_as_a_file_holds_up_no_check(tmp_path):
+    with transaction_bench(tmp_path / "store") as bench:
+        peer = bench.join()
+        bench.engine.settings = replace(bench.engine.settings, check_times_max=1)
+        fill_a_file(bench.bench, "T", properties=HALF, bodies=(b"one", b"two"), sys_flag=4)
+        for _ in range(2):
+            bench.clock.advance(INTERVAL_MS)
+            bench.round()
+        assert len(peer.pushed) == 3
+        assert [message.body for message in messages(bench, DISCARD_TOPIC)] == [b"one", b"two"]
+        assert len(bench.engine.ledger) == 0
+        (event,) = events(bench)
+        assert (event.topic, "it stays there" in event.text) == (DISCARD_TOPIC, True)
+
+
 # ---- names ----
 
 
@@ -289,22 +345,50 @@ def test_a_group_whose_retry_topic_cannot_be_holds_up_nobody(tmp_path, length, o
         assert events(bench) == []
 
 
+def damage(monkeypatch, module, found):
+    """Have a module find damaged records."""
+
+    def decode(record):
+        message = decode_record(record)
+        if found(message):
+            raise RecordError("the parts of the record do not add up")
+        return message
+
+    monkeypatch.setattr(module, "decode_record", decode)
+
+
 def test_a_damaged_message_holds_up_no_other_that_was_popped(tmp_path, monkeypatch):
     with pop_bench(tmp_path / "store") as bench:
         for body in (b"damaged", b"sound"):
             bench.put(body=body)
         assert len(bench.pop(queueId=0)) == 2
-
-        def decode(record):
-            message = decode_record(record)
-            if message.body == b"damaged":
-                raise RecordError("the parts of the record do not add up")
-            return message
-
-        monkeypatch.setattr(reviver, "decode_record", decode)
+        damage(monkeypatch, reviver, lambda message: message.body == b"damaged")
         bench.pass_time(11_000)
         assert [message.body for message in messages(bench, "%RETRY%CG_T")] == [b"sound"]
         assert len(bench.dispatcher.pop.outstanding.ledger) == 0
+
+
+def test_a_damaged_record_of_the_revive_log_holds_up_no_other(tmp_path, monkeypatch):
+    with pop_bench(tmp_path / "store") as bench:
+        for body in (b"forgotten", b"sound"):
+            bench.put(body=body)
+            assert len(bench.pop(queueId=0)) == 1
+        damage(monkeypatch, revive_log, lambda message: b'"so":0' in message.body)
+        again = restart(bench)
+        again.pass_time(11_000)
+        assert [message.body for message in messages(again, "%RETRY%CG_T")] == [b"sound"]
+
+
+def test_a_damaged_half_message_holds_up_no_other(tmp_path, monkeypatch):
+    with transaction_bench(tmp_path / "store") as bench:
+        peer = bench.join()
+        damaged, sound = bench.send(b"damaged"), bench.send(b"sound")
+        damage(monkeypatch, engine, lambda message: message.body == b"damaged")
+        bench.clock.advance(INTERVAL_MS)
+        bench.round()
+        assert bench.engine.ledger.outcome(damaged.half_offset) is TransactionOutcome.EXPIRED
+        assert bench.engine.ledger.find(sound.half_offset).check_times == 1
+        assert len(peer.pushed) == 1
 
 
 def test_a_send_back_to_a_group_of_an_impossible_retry_topic_says_so(tmp_path):
