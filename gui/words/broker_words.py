@@ -103,6 +103,13 @@ _TEXTS = KnownTexts(
     "The process that recorded this connection has ended: its history and its alert rules go on here",
     "Topic {subject} was created",
     "Topic {subject} was deleted",
+    "The message at {offset} of the commit log cannot be copied to {topic}: {reason}; {what}",
+    "its properties would be longer than 32,767 bytes",
+    "it names new light queues, and maxLmqConsumeQueueNum is reached",
+    "the name of the topic is too long, or the record does not fit into a file of the commit log",
+    "it stays there and is not delivered",
+    "its transaction is given up",
+    "it is a dead letter of {group} now",
     (
         "the disk of {path} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); {free} GB are free. "
         "Free some room; messages are taken again within seconds"
@@ -135,6 +142,7 @@ _TEXTS = KnownTexts(
 _EVENT_STATES = {
     "writes_refused": State.WARNING,
     "writes_accepted": State.HEALTHY,
+    "message_set_aside": State.WARNING,
     "broker_lost": State.WARNING,
     "broker_back": State.HEALTHY,
     "master_lost": State.WARNING,

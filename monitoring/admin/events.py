@@ -41,6 +41,7 @@ _GROUPS = {
     "topic_deleted": EventGroup.TOPIC,
     "writes_refused": EventGroup.DISK,
     "writes_accepted": EventGroup.DISK,
+    "message_set_aside": EventGroup.TOPIC,
     "alert": EventGroup.ALERT,
     "unjudged": EventGroup.ALERT,
     "action": EventGroup.ACTION,

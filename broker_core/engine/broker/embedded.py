@@ -54,6 +54,7 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.queue_locks import QueueLocks
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
@@ -98,6 +99,7 @@ class EmbeddedBroker:
         topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
             only through requests.
         journal: Of what a person does.
+        set_aside: Messages that could not be copied.
     """
 
     name_server_address: str
@@ -144,6 +146,7 @@ class EmbeddedBroker:
         self._fast_server: RemotingServer | None = None
         self._dispatcher: Dispatcher | None = None
         self._serving: Dispatcher | None = None
+        self.set_aside = SetAside()
         self.journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
         self._atomic: AtomicService | None = None
@@ -265,6 +268,7 @@ class EmbeddedBroker:
             producers=self.producers,
             locks=self.locks,
             counters=self.counters,
+            set_aside=self.set_aside,
             clock=self._clock,
             store_host=store_host,
         )

@@ -86,6 +86,7 @@ class TimerMessages:
             state.store,
             put=state.store.put,
             delivered_to=lambda topic, size: state.counters.put(topic, 1, size),
+            set_aside=state.set_aside,
             precisions=lambda: files.read(PRECISION_FILE),
             precisions_changed=lambda: files.mark(PRECISION_FILE),
             written=lambda: files.mark(METRICS_FILE),

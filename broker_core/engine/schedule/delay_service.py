@@ -23,6 +23,7 @@ from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import OVERRIDES_FILE, Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
 from broker_core.engine.store.results import Arrival
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.errors import StoreError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import read_head
@@ -78,6 +79,7 @@ class DelayService:
         journal: Records what people do.
         save_interval_ms: Time between two writes of the progress.
         count: Called with topic and bytes of each delivery.
+        set_aside: Takes messages that cannot be delivered.
 
     Attributes:
         delivery: Delivers; its ``levels`` are known after `start`.
@@ -96,6 +98,7 @@ class DelayService:
         timers: CallTimers,
         save_interval_ms: int,
         count: Callable[[str, int], None] = lambda _topic, _size: None,
+        set_aside: SetAside | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -104,7 +107,7 @@ class DelayService:
         self._save_interval_ms = save_interval_ms
         self.progress = DelayProgress()
         self.overrides = Overrides()
-        self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count)
+        self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count, set_aside=set_aside)
         self.console = DelayConsole(store, self.delivery, self.overrides, self, journal, clock=clock, timer_ms=timers.now_ms)
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0

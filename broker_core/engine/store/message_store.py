@@ -253,7 +253,6 @@ class MessageStore:
         """
         check_settings(config)
         self._parts.take_settings(config)
-        self._puts.take_settings(config)
         self._reads.take_settings(config)
 
     # ---- positions -----------------------------------------------------------------------------------------------------

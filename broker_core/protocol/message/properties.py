@@ -45,10 +45,31 @@ INNER_MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
 
 KEY_SEPARATOR = " "
 
+SPARE = (
+    "TIMER_DEQUEUE_MS", "TIMER_ENQUEUE_MS", "TIMER_ROLL_TIMES", "1ST_POP_TIME", ORIGIN_MESSAGE_ID, WAIT, CLUSTER, TRACE_ON,
+    MESSAGE_REGION,
+)  # fmt: skip
+"""Properties that a broker adds and that delivery does without, in the order in which a copy without room leaves them out."""
+
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
     """Bytes of the given properties, without a trailing separator."""
     return ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()]).encode()
+
+
+def encode_fitting(properties: Mapping[str, str]) -> bytes | None:
+    """Bytes of a copy's properties; where they are longer than a record holds, without as many of `SPARE` as necessary.
+
+    Returns:
+        None where they are too long without all of these.
+    """
+    data, kept = encode_properties(properties), dict(properties)
+    for name in SPARE:
+        if len(data) <= PROPERTIES_BYTES_MAX:
+            break
+        if kept.pop(name, None) is not None:
+            data = encode_properties(kept)
+    return data if len(data) <= PROPERTIES_BYTES_MAX else None
 
 
 def decode_properties(data: bytes | memoryview) -> dict[str, str]:

@@ -23,6 +23,8 @@ BROKERS_OWN = frozenset((
     "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
 ))  # fmt: skip
 """Properties that are not sent again."""
+ROOM_OF_BROKERS = 512
+"""Bytes of properties that a link to the origin leaves for what a broker adds to any message, for example its cluster."""
 
 
 def first_topic_of_retry(properties: Mapping[str, str]) -> str | None:
@@ -35,10 +37,12 @@ def resent_properties(properties: Mapping[str, str], origin_id: str, *, without_
 
     Args:
         properties: Of the stored one.
-        origin_id: Its offset message id; empty for no link.
+        origin_id: Its offset message id; empty for no link. A message with long properties has no room for a link.
         without_delay: Also leave out what would hold it back.
     """
     # The origin of the stored one is not that of the new one.
     left_out = BROKERS_OWN | {ORIGIN_LINK} | (TIMED if without_delay else frozenset())
     kept = {name: value for name, value in properties.items() if name not in left_out}
-    return kept | {ORIGIN_LINK: origin_id} if origin_id else kept
+    linked = kept | {ORIGIN_LINK: origin_id} if origin_id else kept
+    fits = len(props.encode_properties(linked)) + ROOM_OF_BROKERS <= props.PROPERTIES_BYTES_MAX
+    return linked if fits else kept

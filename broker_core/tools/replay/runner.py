@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.send_outcome import may_be_stored
-from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import UNIQUE_KEY, encode_properties
@@ -69,8 +69,8 @@ class ReplayRunner:
         journal: Open.
         sender: A started producer of the cluster that the messages go to.
         outside: Clocks and ids.
-        failures_max: Failures after which it stops; the rest can go on later.
-        one_by_one: Send each message when the one before is answered, and count failures one after another only.
+        failures_max: Failures after which it stops; the rest can go on later. A message that its broker never takes is none.
+        one_by_one: Send each message when the one before is answered, and count failures one after another only, of any kind.
     """
 
     def __init__(
@@ -282,15 +282,32 @@ class ReplayRunner:
 
     async def _send(self, batch: SendBatch) -> None:
         try:
+            await self._deliver(batch)
+        finally:
+            self._slots.release()
+
+    async def _deliver(self, batch: SendBatch) -> None:
+        try:
             result = await self._sent(batch)
         except (RemoteError, UsageError, NetworkError, CodecError) as error:
-            self._note_failure(batch.messages, error.message, maybe_stored=may_be_stored(error))
+            await self._refused(batch, error)
         except asyncio.CancelledError:
             self._note_failure(batch.messages, "it was stopped before the answer came", maybe_stored=True)
         else:
             self._note_sent(batch, result)
-        finally:
-            self._slots.release()
+
+    async def _refused(self, batch: SendBatch, error: OrbitError) -> None:
+        """Note what failed. A broker that never takes a batch may take its messages one by one."""
+        is_never_taken = isinstance(error, RemoteError) and error.context.get("code") == ResponseCode.MESSAGE_ILLEGAL
+        if not is_never_taken or len(batch.messages) == 1:
+            is_counted = self._one_by_one or not is_never_taken
+            self._note_failure(batch.messages, error.message, maybe_stored=may_be_stored(error), is_counted=is_counted)
+            return
+        for index, ready in enumerate(batch.messages):
+            if self.stopped_because:
+                self._journal.hold([held.number for held in batch.messages[index:]])
+                return
+            await self._deliver(SendBatch(batch.queue, [ready]))
 
     async def _sent(self, batch: SendBatch) -> SendResult:
         raw = batch.raw()
@@ -326,7 +343,9 @@ class ReplayRunner:
         }
         return more | {"maybeTwice": True} if self._journal.is_in_doubt(ready.number) else more
 
-    def _note_failure(self, messages: Sequence[ReadyMessage], reason: str, *, maybe_stored: bool) -> None:
+    def _note_failure(
+        self, messages: Sequence[ReadyMessage], reason: str, *, maybe_stored: bool, is_counted: bool = True
+    ) -> None:
         self.last_failure = reason
         results = []
         for ready in messages:
@@ -335,6 +354,6 @@ class ReplayRunner:
             more = {"reason": reason, **({"maybeStored": True} if in_doubt else {}), "topic": ready.message.topic}
             results.append(Result(ready.number, ready.item, "unknown" if in_doubt else "failed", more))
         self._journal.note(results)
-        self._failures += len(messages)
+        self._failures += len(messages) if is_counted else 0
         if self._failures >= self._failures_max:
             self._end(f"{self._failures:,} messages failed, the last because {reason}")

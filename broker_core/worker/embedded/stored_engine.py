@@ -31,6 +31,7 @@ from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
 from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
 from broker_core.engine.transaction.engine import CheckRequest, TransactionEngine
 from broker_core.protocol.message.model import HostAddress
@@ -113,6 +114,7 @@ class StoredEngine:
         self.counters = Counters(now_ms=clock())
         self.journal = ActionJournal(StorePaths(config.store.root).config, clock=clock)
         """Nothing is ever written to it: what acts is refused before."""
+        self.set_aside = SetAside()
         self.notice = ""
         """What the user should know of the store; known after `start`."""
 

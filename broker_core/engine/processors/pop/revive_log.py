@@ -122,21 +122,21 @@ class ReviveLog:
         while True:
             result = self._store.get_messages(self.topic, queue, self._next[queue], _READ_COUNT)
             for record in result.records:
-                self._take(queue, decode_record(record))
+                self._take(queue, record)
             if result.next_offset <= self._next[queue]:
                 return
             self._next[queue] = result.next_offset
 
-    def _take(self, queue: int, message: StoredMessage) -> None:
-        tag = message.properties.get(props.TAGS)
+    def _take(self, queue: int, record: memoryview) -> None:
         try:
+            message = decode_record(record)
+            tag = message.properties.get(props.TAGS)
             if tag == codec.CHECKPOINT_TAG:
                 self._take_checkpoint(queue, message)
             elif tag in (codec.ACK_TAG, codec.BATCH_ACK_TAG):
                 self._take_ack(codec.decode_ack(message.body, batch=tag == codec.BATCH_ACK_TAG), message)
         except CodecError as error:
-            place = f"{self.topic} queue {queue} offset {message.queue_offset}"
-            logger.warning("the record at %s is left out: %s", place, error.message)
+            logger.warning("a record of %s queue %d is left out: %s", self.topic, queue, error.message)
 
     def _take_checkpoint(self, queue: int, message: StoredMessage) -> None:
         found = codec.decode_checkpoint(message.body, revive_queue=queue, log_offset=message.queue_offset)
