@@ -33,6 +33,7 @@ _B, _T = Kind.BYTES, Kind.TABLE
 ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
     "gather_units": (_T, _T, _T, _B, _T, _B),
+    "scan_keys": (_B, _T, _T),
 }
 """Kernel that is called from Python → its arguments."""
 FOLDER: Final = Path(__file__).parent / "machine"

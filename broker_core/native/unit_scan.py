@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from broker_core.native import records as k
 from broker_core.native.access import mix
 from broker_core.native.addresses import address
-from broker_core.native.library import Library
+from broker_core.native.library import Function, Library
 from broker_core.protocol.message.record import FIXED_BYTES
 
 QUEUES_MAX: Final = 1 << 16
 """More queues are left to Python; a row takes 64 bytes beside the topic's name."""
 _UNITS_MAX: Final = (8 << 20) // FIXED_BYTES + 1
 """Records in a window, at most."""
-
-Call = Callable[..., int]
 
 
 class QueueUnits(NamedTuple):
@@ -55,8 +52,8 @@ class UnitScan:
 
     def __init__(self, library: Library | None) -> None:
         self._is_compiled = library is not None
-        self._scan: Call = k.scan_units if library is None else library.function("scan_units")
-        self._gather: Call = k.gather_units if library is None else library.function("gather_units")
+        self._scan: Function = k.scan_units if library is None else library.function("scan_units")
+        self._gather: Function = k.gather_units if library is None else library.function("gather_units")
         self._state = array("q", bytes(8 * k.STATE_COLUMNS))
         self._state[k.SEED] = secrets.randbits(62)
         self._state[k.UNITS_MAX] = _UNITS_MAX

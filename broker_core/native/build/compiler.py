@@ -17,11 +17,12 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import records
+from broker_core.native import keys, records
 from broker_core.native.build import instructions
 from broker_core.native.library import ENTRIES, PREFIX, Kind
 
-_KERNELS: tuple[ModuleType, ...] = (records,)
+_KERNELS: tuple[ModuleType, ...] = (records, keys)
+"""A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {
     Kind.BYTES: _pointer(types.uint8),
@@ -87,11 +88,11 @@ def _linked(target: Processor) -> Any:  # noqa: ANN401  LLVM's module has no typ
 
 def _compiled(replaced: Mapping[str, Any]) -> dict[str, Any]:
     """Entry → numba's C function."""
-    found = {}
+    found, made = {}, dict(replaced)
     for kernel in _KERNELS:
-        names = {**vars(kernel), **replaced}
+        names = {**vars(kernel), **made}
         for name, function in _functions_of(kernel).items():
-            names[name] = instructions.inlined(python_types.FunctionType(function.__code__, names, name))
+            names[name] = made[name] = instructions.inlined(python_types.FunctionType(function.__code__, names, name))
         for name in ENTRIES.keys() & names.keys():
             kinds = [_KINDS[kind] for kind in ENTRIES[name]]
             entry = _with_arrays(name, ENTRIES[name], names[name])
