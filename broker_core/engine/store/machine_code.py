@@ -7,6 +7,7 @@ import faulthandler
 import logging
 import os
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
 from pathlib import Path
 
@@ -17,11 +18,21 @@ from broker_core.native.library import Library, library_path, reason_not_usable
 _log = logging.getLogger(__name__)
 
 
+class MachineCodeState(Enum):
+    """Whether a store works with machine code."""
+
+    USED = "used"
+    OFF = "off"
+    """``orbitNative`` switches it off."""
+    NOT_USED = "not used"
+    """It is missing, not to be trusted, or ended a process on this store. The log has the reason."""
+
+
 def machine_code(config: StoreConfig) -> Library | None:
     """The kernels; None where they are switched off, missing, not to be trusted, or ended a process on this store."""
     if config.native == "off":
         return None
-    fault = next((path for path in _marks(config) if path.stat().st_size), None)
+    fault = _fault_of(config)
     if fault is not None:
         _log.warning(
             "a process on this store ended by a fault, which %s describes; machine code is not used until that file is deleted",
@@ -29,6 +40,18 @@ def machine_code(config: StoreConfig) -> Library | None:
         )
         return None
     return _loaded()
+
+
+def machine_code_state(config: StoreConfig) -> MachineCodeState:
+    """Whether `machine_code` gives the kernels."""
+    if config.native == "off":
+        return MachineCodeState.OFF
+    return MachineCodeState.NOT_USED if _fault_of(config) is not None or _loaded() is None else MachineCodeState.USED
+
+
+def _fault_of(config: StoreConfig) -> Path | None:
+    """The mark of a process that ended by a fault."""
+    return next((path for path in _marks(config) if path.stat().st_size), None)
 
 
 def _marks(config: StoreConfig) -> list[Path]:

@@ -10,7 +10,7 @@ import pytest
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store import machine_code as module
-from broker_core.engine.store.machine_code import faults_noted, machine_code
+from broker_core.engine.store.machine_code import MachineCodeState, faults_noted, machine_code, machine_code_state
 from broker_core.engine.store.paths import StorePaths
 from tests.support.machine_code import library
 
@@ -36,14 +36,18 @@ def ended_by(config: StoreConfig, number: signal.Signals) -> int:
 
 
 def test_it_is_used_unless_it_is_switched_off(config, tmp_path):
+    off = StoreConfig(root=tmp_path, native="off")
     assert machine_code(config) is library()
-    assert machine_code(StoreConfig(root=tmp_path, native="off")) is None
+    assert machine_code(off) is None
+    assert [machine_code_state(one) for one in (config, off)] == [MachineCodeState.USED, MachineCodeState.OFF]
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGILL])
 def test_after_a_fault_it_is_not_used_until_the_mark_is_deleted(config, number, caplog):
     assert ended_by(config, number) == -number
     (mark,) = StorePaths(config.root).faults.iterdir()
+    assert machine_code_state(config) is MachineCodeState.NOT_USED
+    assert caplog.text == ""
     assert machine_code(config) is None
     assert str(mark) in caplog.text
     assert "most recent call first" in mark.read_text()
