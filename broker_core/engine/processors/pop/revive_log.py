@@ -1,7 +1,7 @@
 """The revive topic: checkpoints and acks as messages, so that neither a kill nor another broker forgets what is out.
 
     pop                     ck   → revive queue                    ┐
-    ack                     ack  → the same queue, behind its ck   ├ replayed at start, from the revive group's offset
+    ack                     ack  → the same queue, behind its ck   ├ replayed at start, from one after the revive group's offset
     message comes again     ack  → likewise, once its copy is in   ┘
 
 RocketMQ sends these records through its timer, so that it meets a checkpoint when it is due. Here they go straight to the
@@ -9,7 +9,9 @@ revive queue: the ledger in memory knows the times, and records in their true or
 TIMER_DELIVER_MS is the time of writing, which a RocketMQ that takes the store over uses as its clock: it revives what is due,
 nothing early. Records of a store taken over from it arrive here whenever its timer delivers them.
 
-Source: docs/spec/broker.md §6.7.
+The revive group's offset is the last one that is done with, and not the next: RocketMQ starts one after it.
+
+Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
 
 from __future__ import annotations
@@ -104,10 +106,10 @@ class ReviveLog:
     # ---- reading ----
 
     def load(self) -> None:
-        """Read everything from the revive group's offsets on, at start."""
+        """Read everything after the revive group's offsets, at start."""
         for queue in range(self.queue_count):
-            committed = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
-            self._next[queue] = max(committed, self._store.min_offset(self.topic, queue), 0)
+            finished = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
+            self._next[queue] = max(finished + 1, self._store.min_offset(self.topic, queue), 0)
         self.poll()
         if len(self._ledger):
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
@@ -164,13 +166,13 @@ class ReviveLog:
     # ---- progress ----
 
     def commit_fronts(self) -> None:
-        """Let the revive group's offsets follow the first checkpoint of each queue that a start must read again."""
+        """Set the revive group's offsets to the last record of each queue before the first that a start must read again."""
         self._ledger.synced(self._store.flushed_offset)
         for queue, next_offset in self._next.items():
             front = self._ledger.front(queue)
-            offset = next_offset if front is None else front
-            if offset > max(self._state.offsets.get(REVIVE_GROUP, self.topic, queue), 0):
-                self._state.offsets.commit(REVIVE_GROUP, self.topic, queue, offset)
+            finished = (next_offset if front is None else front) - 1
+            if finished > self._state.offsets.get(REVIVE_GROUP, self.topic, queue):
+                self._state.offsets.commit(REVIVE_GROUP, self.topic, queue, finished)
             if front is not None and next_offset - front > REWRITE_BEHIND:
                 for checkpoint in self._ledger.behind(queue, next_offset - REWRITE_BEHIND, _REWRITE_COUNT):
                     self.write_checkpoint(checkpoint)

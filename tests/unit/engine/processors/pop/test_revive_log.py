@@ -84,10 +84,65 @@ def test_the_revive_group_follows_what_is_done_with_once_that_is_on_the_disk(ben
     (message,) = bench.pop()
     bench.ack(message)
     bench.pass_time(1_000)
-    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) in (-1, 0)
+    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == -1
     bench.state.store.flush()
     bench.pass_time(1_000)
-    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == 2
+    # Checkpoint and ack are 0 and 1. RocketMQ reads on from 2.
+    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == 1
+
+
+def one_queue(root):
+    return pop_bench(root, revive_queue_count=1)
+
+
+def finished(bench):
+    bench.state.store.flush()
+    bench.pass_time(1_000)
+    return bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0)
+
+
+def test_the_offset_is_that_of_the_last_record_before_the_first_pending_checkpoint(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(3):
+            bench.put("T", 0, b"%d" % number)
+        (first,) = bench.pop(maxMsgNums=1)
+        assert finished(bench) == -1, "RocketMQ reads from 0"
+        bench.ack(first)
+        bench.pop(maxMsgNums=1, invisibleTime=600_000)
+        (third,) = bench.pop(maxMsgNums=1)
+        bench.ack(third)
+        assert [record.properties["TAGS"] for record in revive_records(bench)] == ["ck", "ack", "ck", "ck", "ack"]
+        assert finished(bench) == 1
+
+
+def test_the_last_checkpoint_that_rocketmq_finished_is_not_revived_again(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(2):
+            bench.put("T", 0, b"%d" % number)
+        for _message in range(2):
+            bench.pop(maxMsgNums=1)
+        bench.state.store.flush()
+        # RocketMQ revived the first, and wrote no ack for it.
+        kept = bench.state.offsets.to_json()
+        kept["offsetTable"][f"{REVIVE_TOPIC}@{REVIVE_GROUP}"] = {"0": 0}
+        again = restart(bench, kept)
+        again.pass_time(60_000)
+        assert again.bodies() == [b"1"]
+
+
+def test_the_next_offset_that_an_older_orbit_wrote_loses_no_pending_checkpoint(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(2):
+            bench.put("T", 0, b"%d" % number)
+        (first,) = bench.pop(maxMsgNums=1)
+        bench.ack(first)
+        bench.pop(maxMsgNums=1)
+        bench.state.store.flush()
+        kept = {"offsetTable": {"T@CG": {"0": 2}, f"{REVIVE_TOPIC}@{REVIVE_GROUP}": {"0": 2}}}
+        again = restart(bench, kept)
+        assert finished(again) == 1
+        again.pass_time(60_000)
+        assert again.bodies() == [b"1"]
 
 
 def test_a_checkpoint_that_stays_out_long_is_written_again_at_the_end(bench, monkeypatch):
