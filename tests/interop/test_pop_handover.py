@@ -71,6 +71,14 @@ class Client:
                 return bytes(found[0].body).decode()
         raise AssertionError("no message comes")
 
+    async def hold(self):
+        """Pop the next message; returns it, to be acked by `settle`."""
+        (message,) = await self._consumer.receive(TOPIC, max_messages=1, invisible_ms=LONG_MS)
+        return message
+
+    async def settle(self, message):
+        await self._consumer.ack(message)
+
     async def finished(self):
         """The offset that the broker keeps for the revive queue."""
         return await self._admin.consumer_offset(REVIVE_GROUP, REVIVE_QUEUE)
@@ -140,6 +148,26 @@ def test_pending_pops_are_handed_over_both_ways(tmp_path):
         assert client_of(broker, end) == ["end-2"]
     again = delivered(tmp_path / "store", RETRY_TOPIC)
     assert again == dict.fromkeys(["ours-1", "ours-2", "real-1", "real-2", "end", "end-2"], 1)
+
+
+def test_what_one_broker_popped_is_acked_at_the_other(tmp_path):
+    async def pop(client):
+        await client.make_topic()
+        await client.send("held")
+        return await client.hold()
+
+    async def come_again_later(client):
+        await client.send("end")
+        await client.take(LONG_MS, ack=False)
+        return await client.take(LONG_MS, ack=True)
+
+    with theirs(tmp_path) as broker:
+        held = client_of(broker, pop)
+    with ours(tmp_path) as broker:
+        client_of(broker, lambda client: client.settle(held))
+    with theirs(tmp_path) as broker:
+        assert client_of(broker, come_again_later) == "end"
+    assert delivered(tmp_path / "store", RETRY_TOPIC) == {"end": 1}
 
 
 class OrderlyClient:
