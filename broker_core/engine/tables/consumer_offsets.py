@@ -1,6 +1,11 @@
 """How far each group has consumed: the table behind ``consumerOffset.json``.
 
-Source: docs/spec/store.md §7.5, docs/spec/broker.md §12.
+    {"dataVersion":{…},"offsetTable":{"T@CG":{"0":7},"rmq_sys_REVIVE_LOG_C@CID_RMQ_SYS_REVIVE_GROUP":{"0":7}}}
+
+7 is the next offset of CG, and the last finished offset of the revive group. Orbit up to 0.1.0 wrote the next offset of the
+revive group too, and no ``dataVersion``. `load` takes one off the revive offsets of a file without it, so that no pop is lost.
+
+Source: docs/spec/store.md §7.5, §7.9; docs/spec/broker.md §12.
 """
 
 from __future__ import annotations
@@ -8,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.errors import CodecError
+from broker_core.protocol.names import REVIVE_GROUP
 
 OFFSETS_FILE = "consumerOffset.json"
 SEPARATOR = "@"
 
 
 class ConsumerOffsets:
-    """``topic@group`` → queue id → offset of the next message to consume.
+    """``topic@group`` → queue id → offset of the next message to consume; for the revive group of the last finished record.
 
     Attributes:
         changes: Grows with every change; equal numbers mean nothing to write.
@@ -25,6 +32,7 @@ class ConsumerOffsets:
 
     def __init__(self) -> None:
         self._table: dict[str, dict[int, int]] = {}
+        self._version = DataVersion(0, 0)
         self.changes = 0
         self.committed: Callable[[str, str, int], None] | None = None
         self.beside: Callable[[], Mapping[str, Any]] | None = None
@@ -82,7 +90,13 @@ class ConsumerOffsets:
     def to_json(self) -> dict[str, Any]:
         """Content of ``consumerOffset.json``; queue ids as text, which every reader takes."""
         table = {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}
-        return {"offsetTable": table} if self.beside is None else {"offsetTable": table, **self.beside()}
+        version = {
+            "counter": self._version.counter + self.changes,
+            "stateVersion": self._version.state_version,
+            "timestamp": self._version.timestamp_ms,
+        }
+        beside = self.beside() if self.beside is not None else {}
+        return {"dataVersion": version, "offsetTable": table, **beside}
 
     def load(self, value: Mapping[str, Any]) -> None:
         """Take over ``consumerOffset.json``.
@@ -98,3 +112,12 @@ class ConsumerOffsets:
                 self._table[str(key)] = {int(queue): int(offset) for queue, offset in queues.items()}
             except (TypeError, ValueError) as error:
                 raise CodecError(f"consumerOffset.json holds no numbers for {key}: {str(queues)[:200]}") from error
+        if "dataVersion" in value:
+            self._version = DataVersion.from_json(value["dataVersion"])
+        else:
+            self._take_one_off_revive_offsets()
+
+    def _take_one_off_revive_offsets(self) -> None:
+        for topic in self.topics_of(REVIVE_GROUP):
+            key = topic + SEPARATOR + REVIVE_GROUP
+            self._table[key] = {queue: offset - 1 for queue, offset in self._table[key].items() if offset > 0}
