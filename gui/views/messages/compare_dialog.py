@@ -34,6 +34,7 @@ from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
@@ -203,7 +204,7 @@ class CompareDialog(FittedDialog):
         for number, (texts, differs) in enumerate(rows):
             for place, text in enumerate(texts):
                 item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item.setToolTip(tip_text(text))
                 if differs:
                     item.setBackground(ground)
                     font = QFont(table.font())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QFormLayout, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QFileDialog, QFormLayout, QLineEdit, QPushButton
 
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
@@ -51,7 +51,7 @@ class BrokerPanel(Panel):
         self.settings_button = QPushButton()
         self.open_folder = QPushButton()
         self.facts = KeyValueList()
-        self._names = [QLabel() for _ in range(4)]
+        self._names = [label() for _ in range(4)]
         self._build()
         for field in self._fields():
             field.textEdited.connect(lambda _text: self._check())

@@ -1,0 +1,54 @@
+"""Texts from outside (names, keys, bodies, reasons) as Qt and the desktop show them: letter by letter.
+
+Qt takes a text for HTML where `Qt.mightBeRichText` says so. A tool tip then opens the files that the HTML names, and so does
+the notice of a desktop. Labels, message boxes and questions need none of this: they are made as plain text
+(`gui.widgets.basic`, `gui.widgets.questions`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtGui import Qt
+
+TIP_LINES_MAX = 40
+TIP_LINE_LENGTH_MAX = 300
+TIP_CHARACTERS_MAX = 2_000
+"""Qt lays a whole tool tip out in one turn of the loop, and makes it as large as the text."""
+_JOINER = "\u2060"
+"""Word joiner: takes no room. After `<` and `&` it ends what could be a tag or an entity."""
+_UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, and those that turn the direction of the text after them."""
+
+
+def tip_text(text: str) -> str:
+    """The text for a tool tip: never rich text, and bounded."""
+    shown = _bounded(text)
+    return shown.replace("<", f"<{_JOINER}").replace("&", f"&{_JOINER}") if Qt.mightBeRichText(shown) else shown
+
+
+def notice_text(text: str) -> str:
+    """The text for a notice of the desktop, bounded. A desktop may show markup in it, so ``<`` becomes ``‹``."""
+    return _bounded(text).replace("<", "‹").replace("&", f"&{_JOINER}")
+
+
+def title_text(text: str) -> str:
+    """The text for the title of a window: Qt replaces ``[*]`` there, and shows ``[*][*]`` as ``[*]``."""
+    return text.replace("[*]", "[*][*]")
+
+
+def button_text(text: str) -> str:
+    """The text for a button, a tab or an entry of a menu: Qt takes the letter after a single ``&`` for a shortcut."""
+    return text.replace("&", "&&")
+
+
+def _bounded(text: str) -> str:
+    """The text in at most `TIP_LINES_MAX` lines without control characters; an ellipsis stands for what is cut off."""
+    shown = _UNSEEN.sub("\ufffd", text[:TIP_CHARACTERS_MAX].replace("\r\n", "\n"))
+    lines = [line[at : at + TIP_LINE_LENGTH_MAX] for line in shown.split("\n") for at in _starts(line)]
+    is_cut = len(text) > TIP_CHARACTERS_MAX or len(lines) > TIP_LINES_MAX
+    return "\n".join(lines[:TIP_LINES_MAX]) + ("…" if is_cut else "")
+
+
+def _starts(line: str) -> range:
+    return range(0, max(1, len(line)), TIP_LINE_LENGTH_MAX)
