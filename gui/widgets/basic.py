@@ -27,7 +27,7 @@ from gui.theme.icons import icon, icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens, mix
-from gui.words.plain_text import tip_text
+from gui.words.plain_text import label_text, tip_text
 from gui.words.text import tr
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class PlainLabel(QLabel):
         super().__init__(parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
 
+    def setText(self, text: str) -> None:
+        super().setText(label_text(text))
+
 
 class WrappedLabel(PlainLabel):
     """A text of several lines, in which also names are broken that are longer than a line and have no gap.
@@ -88,7 +91,7 @@ class WrappedLabel(PlainLabel):
 
     def setText(self, text: str) -> None:
         self._whole = text
-        super().setText(_LONG_WORD.sub(lambda word: _BREAK.join(word[0]), text))
+        QLabel.setText(self, _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), label_text(text)))
 
     def text(self) -> str:
         """What was set, without the breaks."""
@@ -140,16 +143,19 @@ class ElidedLabel(PlainLabel):
         return QSize(24, super().minimumSizeHint().height())
 
     def sizeHint(self) -> QSize:
-        return QSize(QFontMetrics(self.font()).horizontalAdvance(self._whole) + 2, super().sizeHint().height())
+        return QSize(QFontMetrics(self.font()).horizontalAdvance(self._line()) + 2, super().sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._elide()
 
     def _elide(self) -> None:
-        shown = QFontMetrics(self.font()).elidedText(self._whole, self._mode, max(self.width(), 24))
+        shown = QFontMetrics(self.font()).elidedText(self._line(), self._mode, max(self.width(), 24))
         super().setText(shown)
         self.setToolTip(tip_text(self._whole) if shown != self._whole else "")
+
+    def _line(self) -> str:
+        return label_text(self._whole).replace("\n", " ")
 
 
 class _GlyphOfTheme(_Widget):

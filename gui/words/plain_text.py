@@ -1,8 +1,8 @@
 """Texts from outside (names, keys, bodies, reasons) as Qt and the desktop show them: letter by letter.
 
 Qt takes a text for HTML where `Qt.mightBeRichText` says so. A tool tip then opens the files that the HTML names, and so does
-the notice of a desktop. Labels, message boxes and questions need none of this: they are made as plain text
-(`gui.widgets.basic`, `gui.widgets.questions`).
+the notice of a desktop. Labels, message boxes and questions are made as plain text (`gui.widgets.basic`,
+`gui.widgets.questions`); only the length of their texts is bounded here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ TIP_LINES_MAX = 40
 TIP_LINE_LENGTH_MAX = 300
 TIP_CHARACTERS_MAX = 2_000
 """Qt lays a whole tool tip out in one turn of the loop, and makes it as large as the text."""
+LABEL_LINES_MAX = 200
+LABEL_CHARACTERS_MAX = 4_000
 _JOINER = "\u2060"
 """Word joiner: takes no room. After `<` and `&` it ends what could be a tag or an entity."""
 _UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -25,6 +27,13 @@ def tip_text(text: str) -> str:
     """The text for a tool tip: never rich text, and bounded."""
     shown = _bounded(text)
     return shown.replace("<", f"<{_JOINER}").replace("&", f"&{_JOINER}") if Qt.mightBeRichText(shown) else shown
+
+
+def label_text(text: str) -> str:
+    """The text for a label, bounded: Qt lays a label out again at each change of its width, 1 MB in some seconds."""
+    lines = text[:LABEL_CHARACTERS_MAX].split("\n", LABEL_LINES_MAX)
+    is_cut = len(text) > LABEL_CHARACTERS_MAX or len(lines) > LABEL_LINES_MAX
+    return _UNSEEN.sub("\ufffd", "\n".join(lines[:LABEL_LINES_MAX])) + ("…" if is_cut else "")
 
 
 def notice_text(text: str) -> str:

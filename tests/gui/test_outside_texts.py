@@ -28,10 +28,10 @@ from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.dead_letters.flow import STEPS
 from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import ElidedLabel, IconButton, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.questions import ask_loss, ask_text
-from gui.words.plain_text import TIP_CHARACTERS_MAX, TIP_LINES_MAX
+from gui.words.plain_text import LABEL_CHARACTERS_MAX, TIP_CHARACTERS_MAX, TIP_LINES_MAX
 from monitoring.sources.base import SourceStatus
 from tests.gui import test_robustness
 from tests.gui.test_dialogs import all_dialogs
@@ -220,6 +220,17 @@ def test_questions_are_plain_text(qtbot, bait):
         assert {one.text() for one in dialog.findChildren(QLabel) if one.text()} == {tag}
         assert not_plain(dialog) == []
     assert bait.opened() == 0
+
+
+@pytest.mark.parametrize("text", ["x\n" * 100_000, "word " * 200_000, "a\u202eb\0c\nd"])
+def test_labels_show_a_bounded_text_and_know_all_of_it(qtbot, text):
+    wrapped, elided, plain = label(text, wrap=True), ElidedLabel(text), label(text)
+    for one in (wrapped, elided, plain):
+        qtbot.addWidget(one)
+        assert len(QLabel.text(one)) <= 2 * LABEL_CHARACTERS_MAX
+        assert not {"\0", "\u202e"} & set(QLabel.text(one))
+    assert wrapped.text() == elided.whole_text() == text
+    assert "\n" not in elided.text()
 
 
 def test_what_is_not_plain_text_would_be_found(qtbot, bait):

@@ -6,10 +6,13 @@ from hypothesis import strategies as st
 from PySide6.QtGui import Qt
 
 from gui.words.plain_text import (
+    LABEL_CHARACTERS_MAX,
+    LABEL_LINES_MAX,
     TIP_CHARACTERS_MAX,
     TIP_LINE_LENGTH_MAX,
     TIP_LINES_MAX,
     button_text,
+    label_text,
     notice_text,
     tip_text,
     title_text,
@@ -52,6 +55,19 @@ def test_a_tool_tip_is_bounded_and_says_that_it_was_cut(text):
 def test_control_characters_and_turns_of_direction_are_seen_and_turn_nothing():
     assert tip_text("a\0b\x1b[31m\u202ecba\u2066") == "a\ufffdb\ufffd[31m\ufffdcba\ufffd"
     assert tip_text("one\r\ntwo") == "one\ntwo"
+
+
+@pytest.mark.parametrize("text", ["x\n" * 100_000, "y" * 1_000_000, "\n" * 1_000_000])
+def test_the_text_of_a_label_is_bounded_and_says_that_it_was_cut(text):
+    shown = label_text(text)
+    assert len(shown) <= LABEL_CHARACTERS_MAX + 1
+    assert len(shown.split("\n")) <= LABEL_LINES_MAX
+    assert shown.endswith("…")
+
+
+@pytest.mark.parametrize("text", ["", "one\ntwo", "<b>x</b> & y", "x" * LABEL_CHARACTERS_MAX, "\n" * (LABEL_LINES_MAX - 1)])
+def test_the_text_of_a_label_stays_as_it_is(text):
+    assert label_text(text) == text
 
 
 def test_a_notice_of_the_desktop_has_no_markup():
