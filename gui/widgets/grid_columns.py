@@ -19,6 +19,7 @@ from gui.widgets.column_presets import ColumnMemory, ColumnPresets
 from gui.widgets.questions import ask_name
 from gui.widgets.saved_menu import add_saved, menu_name
 from gui.words.text import tr
+from monitoring.outside import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -279,7 +280,7 @@ class GridColumns(QObject):
     def _restore(self, text: str) -> None:
         """Take what was kept; of a file that somebody edited, what makes sense."""
         try:
-            kept = json.loads(text) if text else {}
+            kept = read_json(text) if text else {}
         except ValueError:
             return
         if not isinstance(kept, dict):

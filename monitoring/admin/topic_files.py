@@ -17,6 +17,7 @@ from enum import Enum
 
 from broker_core.api import TopicSettings, UsageError
 from monitoring.admin.topics import QUEUES_MAX
+from monitoring.outside import read_json
 
 TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -128,8 +129,8 @@ def _config(one: TopicSettings) -> dict[str, object]:
 
 def _json_rows(text: str) -> list[dict[str, object]]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = read_json(text)
+    except ValueError as error:
         raise UsageError(f"the file is no JSON: {error}") from error
     if isinstance(found, dict):
         table = found.get(TABLE_KEY)

@@ -36,6 +36,7 @@ from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from monitoring.outside import whole_of
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 WIDTH, HEIGHT = 980, 640
@@ -142,8 +143,9 @@ class CompareDialog(FittedDialog):
 
     def _entered(self) -> None:
         text = self.other.currentText().strip()
-        if text.replace(",", "").isdecimal() and len(text) < 20:
-            self._ask(int(text.replace(",", "")))
+        physical_offset = whole_of(text.replace(",", ""))
+        if physical_offset is not None:
+            self._ask(physical_offset)
         elif text:
             self._query.ask(self._context.source.ask(ReadMessageById(text)), self.compare_with, self._failed)
 

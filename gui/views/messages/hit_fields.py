@@ -20,6 +20,7 @@ from gui.widgets.questions import ask_text
 from gui.words.error_words import error_line
 from gui.words.plain_text import button_text
 from gui.words.text import tr
+from monitoring.outside import read_json
 
 FIELD_WIDTH = 150
 FIELDS_MAX = 20
@@ -140,7 +141,7 @@ def _can_be_read(field: str) -> bool:
 def _kept(text: str) -> list[str]:
     """A list of texts from the settings; empty where they were edited into something else."""
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
+        found: object = read_json(text)
+    except ValueError:
         return []
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

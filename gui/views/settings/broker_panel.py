@@ -24,6 +24,7 @@ from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.words.text import tr
+from monitoring.outside import whole_of
 
 HISTORY_MIB = 1_024
 """What the history takes at most where nothing else is said."""
@@ -191,6 +192,7 @@ def _number(field: QLineEdit, fault: str, low: int, high: int) -> int | None:
     text = field.text().strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+    number = whole_of(text)
+    if number is None or not low <= number <= high:
         raise ValueError(fault)
-    return int(text)
+    return number
