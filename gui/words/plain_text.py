@@ -17,10 +17,13 @@ TIP_CHARACTERS_MAX = 2_000
 """Qt lays a whole tool tip out in one turn of the loop, and makes it as large as the text."""
 LABEL_LINES_MAX = 200
 LABEL_CHARACTERS_MAX = 4_000
+FILE_NAME_CHARACTERS_MAX = 127
+"""As long as the name of a topic may be."""
 _JOINER = "\u2060"
 """Word joiner: takes no room. After `<` and `&` it ends what could be a tag or an entity."""
 _UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and line feed, and those that turn the direction of the text after them."""
+_NO_FILE_NAME = re.compile(r"[^\w%.-]")
 
 
 def tip_text(text: str) -> str:
@@ -49,6 +52,11 @@ def title_text(text: str) -> str:
 def button_text(text: str) -> str:
     """The text for a button, a tab or an entry of a menu: Qt takes the letter after a single ``&`` for a shortcut."""
     return text.replace("&", "&&")
+
+
+def file_name(text: str) -> str:
+    """The text as the beginning of a file's name: without separators, hidden beginnings and what Qt takes for HTML."""
+    return _NO_FILE_NAME.sub("_", text[:FILE_NAME_CHARACTERS_MAX]).lstrip(".")
 
 
 def _bounded(text: str) -> str:

@@ -12,6 +12,7 @@ from gui.words.plain_text import (
     TIP_LINE_LENGTH_MAX,
     TIP_LINES_MAX,
     button_text,
+    file_name,
     label_text,
     notice_text,
     tip_text,
@@ -76,6 +77,16 @@ def test_a_notice_of_the_desktop_has_no_markup():
     assert "&lt;" not in shown
     assert shown.replace("\u2060", "").replace("‹", "<") == "<img src='file:///x'> a &lt; b & c"
     assert len(notice_text("x" * 1_000_000)) <= TIP_CHARACTERS_MAX + TIP_LINES_MAX
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("orders", "orders"), ("%RETRY%pay-settle_1", "%RETRY%pay-settle_1"), ("名", "名"), ("/etc/cron.d/x", "_etc_cron.d_x"),
+     ("../../.profile", "_.._.profile"), (".bashrc", "bashrc"),
+     ("<img src=&#47;x>", "_img_src___47_x_"), ("a\0\n\\b", "a___b")],
+)  # fmt: skip
+def test_a_name_from_outside_names_a_file_of_the_chosen_folder(text, name):
+    assert file_name(text) == name
 
 
 def test_marks_of_titles_and_shortcuts_of_buttons_are_doubled():
