@@ -259,7 +259,7 @@ class TimeChart(QWidget):
                 self._threshold.setBounds((0, None))
                 self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
                 self._plot.addItem(self._threshold, ignoreBounds=True)
-            self._threshold.label.setFormat(text)
+            self._threshold.label.setFormat(text.replace("{", "{{").replace("}", "}}"))
             # Without words its box would be a white patch on the line.
             self._threshold.label.setVisible(bool(text))
             self._threshold_state = state

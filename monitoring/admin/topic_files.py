@@ -16,6 +16,7 @@ from enum import Enum
 
 from broker_core.api import CodecError, TopicSettings, UsageError, csv_bytes, read_csv
 from monitoring.admin.topics import QUEUES_MAX
+from monitoring.outside import read_json
 
 TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -125,8 +126,8 @@ def _config(one: TopicSettings) -> dict[str, object]:
 
 def _json_rows(text: str) -> list[dict[str, object]]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = read_json(text)
+    except ValueError as error:
         raise UsageError(f"the file is no JSON: {error}") from error
     if isinstance(found, dict):
         table = found.get(TABLE_KEY)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QCompleter,
     QFormLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QWidget,
@@ -67,7 +66,7 @@ class RuleForm(QWidget):
         self.save = QPushButton()
         self.save.setProperty("role", "primary")
         self.revert = QPushButton()
-        self._labels = [QLabel() for _ in range(5)]
+        self._labels = [label() for _ in range(5)]
         self._build()
         for field in (self.name, self.threshold, self.seconds):
             field.textEdited.connect(lambda _text: self._check())

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
-from gui.widgets.saved_menu import add_saved, ask_name
+from gui.widgets.questions import ask_name
+from gui.widgets.saved_menu import add_saved
 from gui.words.text import tr
 
 

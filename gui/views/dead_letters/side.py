@@ -15,6 +15,7 @@ from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.letter_notes import HANDLED, OPEN, PARKED
 
@@ -67,7 +68,7 @@ class LetterSide(Panel):
         """Show a letter, None: none; ``selected`` are the letters that marks and the resend are for."""
         self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
         self.note.setEnabled(one is not None and not self._note_refusal)
-        self.note.setToolTip(self._note_refusal)
+        self.note.setToolTip(tip_text(self._note_refusal))
         self.facts.set_pairs([] if one is None else self._pairs(one))
         self.body.setPlainText("" if one is None else one.letter.body)
         self._show_note(one)

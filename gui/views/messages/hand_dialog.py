@@ -34,6 +34,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
+from gui.words.plain_text import tip_text, title_text
 from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.admin.consume import consume_request
 from monitoring.sources.base import ClusterSource
@@ -96,7 +97,7 @@ class HandDialog(FittedDialog):
         self.go = IconButton(theme, "paper-plane-tilt", tr("Give to this consumer"), role="primary", on_click=self._start)
         self._close = QPushButton(tr("Close"))
         several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
-        self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else several)
+        self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else title_text(several))
         self.setMinimumWidth(WIDTH)
         self._build()
         self.group.addItems(self._groups(state))
@@ -194,7 +195,7 @@ class HandDialog(FittedDialog):
     def _check(self) -> None:
         refusal = read_only_reason(self._source) or self.production.fault
         self.go.setEnabled(self.client.currentData() is not None and not refusal and not self._query.waiting)
-        self.go.setToolTip(refusal)
+        self.go.setToolTip(tip_text(refusal))
 
     # ---- the listener --------------------------------------------------------------------------------------------------
 

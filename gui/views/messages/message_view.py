@@ -45,6 +45,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
 from gui.words.error_words import error_text, kept_line
+from gui.words.plain_text import file_name
 from gui.words.text import bytes_text, count_text, duration_text, tr
 from monitoring.payload.shown import ShownBody
 from monitoring.sources.base import Pending, SourceStatus
@@ -197,7 +198,7 @@ class MessageView(PageView):
         dialog = QFileDialog(self, tr("Download body"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{self._detail.topic}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
+        dialog.selectFile(f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
         place = self._detail.physical_offset
         dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
         dialog.open()

@@ -42,6 +42,7 @@ from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
+from gui.words.plain_text import button_text
 from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
@@ -359,7 +360,7 @@ class SearchPanel(QWidget):
         view = self.grid.view
         cell = view.indexAt(view.viewport().mapFromGlobal(at))
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):
-            menu.addAction(tr(title, condition=condition).replace("&", "&&"), partial(self.bar.add_condition, condition))
+            menu.addAction(button_text(tr(title, condition=condition)), partial(self.bar.add_condition, condition))
         menu.addSeparator()
         several = self.grid.selected_count
         if 1 < several <= SELECTED_MAX:

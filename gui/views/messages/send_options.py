@@ -13,6 +13,7 @@ from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_valu
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import name_count, write_count
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
@@ -162,9 +163,9 @@ class SendOptions(QWidget):
         for place, (when, _title, _example) in enumerate(_WHEN):
             if when in (When.AFTER, When.AT):
                 items.item(place).setEnabled(not timers)
-                items.item(place).setToolTip(timers)
+                items.item(place).setToolTip(tip_text(timers))
         self.transaction.setEnabled(not transactions)
-        self.transaction.setToolTip(transactions)
+        self.transaction.setToolTip(tip_text(transactions))
 
     @property
     def _when(self) -> When:
@@ -185,7 +186,7 @@ class SendOptions(QWidget):
         self.count.setGroupSeparatorShown(True)
         self.rate.setRange(1, BURST_RATE_MAX)
         self.rate.setValue(100)
-        self.fills.setToolTip(", ".join(VARIABLES))
+        self.fills.setToolTip(tip_text(", ".join(VARIABLES)))
         self.when.currentIndexChanged.connect(self._when_changed)
         self.fills.toggled.connect(self.changed)
         self.count.valueChanged.connect(self._count_changed)

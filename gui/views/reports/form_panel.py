@@ -21,6 +21,7 @@ from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.words.plain_text import tip_text
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
@@ -203,7 +204,7 @@ class FormPanel(Panel):
         self.source.setAccessibleName(tr("Source of the messages"))
         self.range.setAccessibleName(tr("Time range"))
         self.topics.setToolTip(tr("Names apart by commas or spaces; empty: all topics"))
-        self.folder.setToolTip(tr("Several folders, apart by {separator}, are read as one", separator=os.pathsep))
+        self.folder.setToolTip(tip_text(tr("Several folders, apart by {separator}, are read as one", separator=os.pathsep)))
         self.commit_log.setToolTip(
             tr("Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own")
         )

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.words.plain_text import tip_text
 from gui.words.text import bytes_text, tr
 
 
@@ -34,7 +35,7 @@ class SessionLine(QWidget):
             return
         self.end_button.setEnabled(session.state is not SparkState.BUSY)
         self.words.setText(_text(session))
-        self.words.setToolTip(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60))
+        self.words.setToolTip(tip_text(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60)))
 
     def _end(self) -> None:
         if self._session is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QFormLayout, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QFileDialog, QFormLayout, QLineEdit, QPushButton
 
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
@@ -24,6 +24,7 @@ from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.words.text import tr
+from monitoring.outside import whole_of
 
 HISTORY_MIB = 1_024
 """What the history takes at most where nothing else is said."""
@@ -51,7 +52,7 @@ class BrokerPanel(Panel):
         self.settings_button = QPushButton()
         self.open_folder = QPushButton()
         self.facts = KeyValueList()
-        self._names = [QLabel() for _ in range(4)]
+        self._names = [label() for _ in range(4)]
         self._build()
         for field in self._fields():
             field.textEdited.connect(lambda _text: self._check())
@@ -191,6 +192,7 @@ def _number(field: QLineEdit, fault: str, low: int, high: int) -> int | None:
     text = field.text().strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+    number = whole_of(text)
+    if number is None or not low <= number <= high:
         raise ValueError(fault)
-    return int(text)
+    return number

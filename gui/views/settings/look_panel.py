@@ -16,6 +16,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.words.plain_text import tip_text
 from gui.words.text import LANGUAGES, shown_language, tr
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
@@ -40,7 +41,7 @@ class _Section(Panel):
 
     def add(self, *fields: QWidget) -> None:
         """Add a line."""
-        name = QLabel()
+        name = label()
         self._names.append(name)
         self._form.addRow(name, row(*fields, 1))
 
@@ -130,7 +131,7 @@ class NotificationsPanel(_Section):
         self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))
         self.quiet = QCheckBox()
         self.quiet_from, self.quiet_to = _time_field(), _time_field()
-        self._until = QLabel()
+        self._until = label()
         self.rules = QPushButton()
         self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
         self.add(self.desktop)
@@ -170,7 +171,7 @@ class NotificationsPanel(_Section):
         action = self._actions.get("view.tray")
         why_not = action.blocked() if action is not None else ""
         self.tray.setEnabled(not why_not)
-        self.tray.setToolTip(why_not)
+        self.tray.setToolTip(tip_text(why_not))
         self.tray.setChecked(not why_not and is_on(self._settings, STAY_KEY, default=False))
 
     def _keep_quiet_hours(self) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QSettings
 from gui.models.tail import ColourRule
 from gui.models.tail_rows import MARKS
 from gui.theme.tokens import State
+from monitoring.outside import read_json
 
 RULES_KEY = "tail/rules"
 
@@ -17,8 +18,8 @@ RULES_KEY = "tail/rules"
 def load_rules(settings: QSettings) -> list[ColourRule]:
     """The rules that were used last; none where the setting cannot be read."""
     try:
-        kept = json.loads(str(settings.value(RULES_KEY, "[]")))
-    except json.JSONDecodeError:
+        kept = read_json(str(settings.value(RULES_KEY, "[]")))
+    except ValueError:
         return []
     marks = {mark.value: mark for mark in MARKS}
     pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []

@@ -14,6 +14,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, Line, label, row
 from gui.widgets.chip import Dot
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 COPIED_SHOWN_MS = 1_500
@@ -97,4 +98,4 @@ class AddressBar(QFrame):
             ports = (address.rpartition(":")[2] for address in addresses)
             told = ", ".join(f"{name} {port}".strip() for name, port in zip(names, ports, strict=False))
             self._facts.setText(f"{told} · {reach_text(addresses[0])}" if told else "")
-            self._facts.setToolTip(f"{self._ready.broker}\n{self._ready.store_directory}")
+            self._facts.setToolTip(tip_text(f"{self._ready.broker}\n{self._ready.store_directory}"))
