@@ -1,4 +1,4 @@
-"""What brokers ask of a consumer on behalf of administrators: its state, one message consumed now, other offsets.
+"""Requests of brokers to a consumer, sent for administrators: its state, one message to consume now, other offsets.
 
 Source: docs/spec/remoting.md §2.4, §4.8.
 """
@@ -39,13 +39,7 @@ class _TopicFigures:
 
 @dataclass(slots=True)
 class ConsumerFigures:
-    """Counts what a listener does.
-
-    Attributes:
-        clock: Milliseconds since the epoch.
-        consumed_messages: Messages that the listener is done with.
-        failed_calls: Calls that raised, or asked for the messages again.
-    """
+    """Counts calls of a listener: consumed messages, and calls that raised or requested the messages again."""
 
     clock: Callable[[], int]
     consumed_messages: int = 0
@@ -53,11 +47,9 @@ class ConsumerFigures:
     topics: dict[str, _TopicFigures] = field(default_factory=dict)
 
     def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:  # noqa: ARG002  no figure needs it
-        """A call begins."""
         process_queue.last_consume_ms = self.clock()
 
     def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
-        """A call ended."""
         figures = self.topics.setdefault(messages[0].topic, _TopicFigures())
         figures.seconds += seconds
         if done:
@@ -82,7 +74,7 @@ class ConsumerFigures:
 
 
 class ServedConsumer(Protocol):
-    """The consumer, as far as its services look at it."""
+    """The part of a consumer that its services use."""
 
     group: str
 
@@ -92,7 +84,7 @@ class ServedConsumer(Protocol):
 
     @property
     def subscriptions(self) -> Mapping[str, Subscription]:
-        """What it wants, by topic."""
+        """Subscriptions by topic."""
 
     @property
     def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
@@ -102,18 +94,11 @@ class ServedConsumer(Protocol):
         """Forget a queue, and commit an offset for it."""
 
     def wake_rebalance(self) -> None:
-        """Share the queues anew soon."""
+        """Have the queues allocated again soon."""
 
 
 class ConsumerServices:
-    """Answers brokers.
-
-    Args:
-        consumer: Whom they ask about.
-        instance: Brings their requests.
-        call: Calls the listener.
-        figures: What the listener did.
-    """
+    """Answers brokers' requests about a consumer."""
 
     def __init__(
         self, consumer: ServedConsumer, instance: ClientInstance, call: ListenerCaller, figures: ConsumerFigures
@@ -129,7 +114,7 @@ class ConsumerServices:
         instance.on_request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._reset_offsets)
 
     async def close(self) -> None:
-        """End what is still being answered."""
+        """Cancel pending answers."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

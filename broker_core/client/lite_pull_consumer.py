@@ -1,8 +1,8 @@
-"""The lite pull consumer: fetches ahead, and gives messages when they are polled for.
+"""The lite pull consumer: fetches ahead, and returns messages when polled.
 
-Its queues come from the group, shared as those of a push consumer (``subscriptions``), or are the caller's own (`assign`). What
-a poll gave counts as consumed at the next poll; offsets are committed now and then, or when the caller says so. One task at a
-time may poll. Asyncio.
+Its queues are allocated in the group, as those of a push consumer (``subscriptions``), or are the caller's own (`assign`). The
+messages of one poll count as consumed at the next; offsets are committed at an interval, or by the caller. One task at a time
+may poll. Asyncio.
 
 Source: docs/spec/broker.md §6.6.
 """
@@ -41,17 +41,12 @@ class LitePullConsumer(OpenedClient):
     """Polls topics as a member of a group, or queues of its own. Use it as an async context manager.
 
     Args:
-        name_servers: ``host:port``, several with ``;`` between them.
         group: Consumer group.
-        subscriptions: Topic → tags or a `Sql` filter; empty for a consumer that is given its queues with `assign`.
+        subscriptions: Topic → tags or a `Sql` filter; empty for a consumer that uses `assign`.
         auto_commit: Commit what was polled every ``auto_commit_interval_ms`` and at the end.
         consume_from: Where to begin in queues for which the group has no offset.
         consume_from_ms: The time for `ConsumeFrom.TIMESTAMP`.
-        strategy: Shares queues among members; must be the same in all of them.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch, for subscription versions.
+        strategy: Allocates queues to members; must be the same in all of them.
     """
 
     def __init__(
@@ -94,7 +89,7 @@ class LitePullConsumer(OpenedClient):
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._polled = []  # what the caller failed on must come again
+            self._polled = []  # these messages failed and must be delivered again
         await self.close()
 
     async def start(self) -> None:
@@ -102,7 +97,7 @@ class LitePullConsumer(OpenedClient):
 
         Raises:
             NetworkError: No name server can be reached.
-            RemoteError: A broker does not serve a SQL filter; it says why.
+            RemoteError: A broker does not serve a SQL filter; the text says why.
         """
         await self._instance.start()
         try:
@@ -118,9 +113,9 @@ class LitePullConsumer(OpenedClient):
             self._background.append(asyncio.create_task(work, name=f"{self.group} commit"))
 
     async def close(self) -> None:
-        """Commit what was polled if it commits by itself, leave the group. Safe to call again.
+        """Commit what was polled if ``auto_commit``, and leave the group. Safe to call again.
 
-        Leaving ``async with`` by an error commits what was polled before the last poll only.
+        Leaving ``async with`` by an error commits only what was polled before the last poll.
         """
         if self._closing:
             return
@@ -132,7 +127,7 @@ class LitePullConsumer(OpenedClient):
         await self._instance.unregister()
         await self._instance.close()
 
-    # ── what there is ───────────────────────────────────────────────────────────────────────────────────────────────
+    # ── queues and polls ────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def assignment(self) -> list[MessageQueue]:
@@ -147,7 +142,7 @@ class LitePullConsumer(OpenedClient):
         return route.subscribe_queues()
 
     async def assign(self, queues: Iterable[MessageQueue], wanted: Wanted = ALL_TAGS) -> None:
-        """Fetch from these queues and no others; where they are already fetched from, nothing changes.
+        """Fetch from these queues and no others; fetching continues in those that it fetches from already.
 
         Args:
             queues: The caller's own choice.
@@ -156,7 +151,7 @@ class LitePullConsumer(OpenedClient):
         Raises:
             UsageError: The consumer has subscriptions.
             RemoteError: A broker is not known or refuses.
-            NetworkError: Nobody answers.
+            NetworkError: No server answers.
         """
         if self._subscribed:
             raise UsageError(f"the queues of group {self.group} come from its subscriptions: give none to assign queues")
@@ -170,9 +165,9 @@ class LitePullConsumer(OpenedClient):
         await self._instance.heartbeat()
 
     async def poll(self, timeout_ms: int = DEFAULT_POLL_MS) -> list[ReceivedMessage]:
-        """Give the next messages, oldest first within each queue; none when no message comes in time.
+        """Return the next messages, oldest first within each queue; none when no message arrives in time.
 
-        What the poll before gave counts as consumed now.
+        The messages of the poll before count as consumed now.
         """
         self._settle()
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
@@ -208,12 +203,12 @@ class LitePullConsumer(OpenedClient):
     # ── positions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on at an offset of a queue; what was fetched of it is dropped.
+        """Continue at an offset of a queue; fetched messages of it are dropped.
 
         Raises:
             UsageError: The queue is not this consumer's, or the offset is outside the queue.
             RemoteError: The broker is not known or refuses.
-            NetworkError: Nobody answers.
+            NetworkError: No server answers.
         """
         if queue not in self._process_queues:
             raise UsageError(f"queue {queue} is not among the {len(self._process_queues)} queues of this consumer")
@@ -224,11 +219,11 @@ class LitePullConsumer(OpenedClient):
         self._begin(ProcessQueue(queue, offset))
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
-        """Go on at the lowest offset of a queue; raises as `seek`."""
+        """Continue at the lowest offset of a queue; raises as `seek`."""
         await self.seek(queue, await self.min_offset(queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
-        """Go on behind the last message of a queue; raises as `seek`."""
+        """Continue after the last message of a queue; raises as `seek`."""
         await self.seek(queue, await self.max_offset(queue))
 
     async def min_offset(self, queue: MessageQueue) -> int:
@@ -245,23 +240,18 @@ class LitePullConsumer(OpenedClient):
         return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """Give no messages of these queues until `resume`; they are fetched up to the bounds."""
+        """Return no messages of these queues until `resume`; they are fetched up to the bounds."""
         self._paused.update(queues)
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
-        """Give messages of these queues again."""
+        """Return messages of these queues again."""
         self._paused.difference_update(queues)
         self._arrived.set()
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
-        """Store offsets; they are stored when this returns.
+        """Store offsets by queue, and return when they are stored. Raises `RemoteError` and `NetworkError`.
 
-        Args:
-            offsets: Queue → offset; None counts all that was polled as consumed and stores how far each queue is.
-
-        Raises:
-            RemoteError: A broker is not known or refuses.
-            NetworkError: Nobody answers.
+        None counts all that was polled as consumed and stores the offset of each queue.
         """
         if offsets is not None:
             for queue, offset in offsets.items():
@@ -288,7 +278,6 @@ class LitePullConsumer(OpenedClient):
 
     @property
     def producer_group(self) -> str | None:
-        """None: it sends nothing."""
         return None
 
     def consumer_data(self) -> dict[str, Any] | None:
@@ -304,16 +293,14 @@ class LitePullConsumer(OpenedClient):
         }
 
     def group_changed(self, group: str) -> None:
-        """Share the queues anew, as members came or went."""
+        """Have the queues allocated again, because members joined or left."""
         if group == self.group and self._subscribed:
             self._rebalancer.wake()
 
     def owned_queues(self) -> set[MessageQueue]:
-        """Queues it fetches from."""
         return set(self._process_queues)
 
     async def take_up(self, queue: MessageQueue) -> bool:
-        """Begin to fetch from a queue."""
         stored = await self._offsets.read(queue)
         if stored is None:
             stored = await first_offset(self._instance, self.group, queue, self._consume_from, self._consume_from_ms)
@@ -321,7 +308,7 @@ class LitePullConsumer(OpenedClient):
         return True
 
     async def give_up(self, queue: MessageQueue) -> bool:
-        """End with a queue; what was polled of it and is not settled comes again at whoever has it then."""
+        """End with a queue; its polled, unsettled messages are delivered again to its next owner."""
         process_queue = self._process_queues[queue]
         if self._auto_commit:
             try:

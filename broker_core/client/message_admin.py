@@ -26,7 +26,7 @@ _DIRECT_TIMEOUT_MS = 12_000
 
 
 class MessageAdmin:
-    """The part of the admin client that is about messages and brokers; every method raises as those of `AdminClient`."""
+    """Requests of the admin client about messages and brokers; every method raises as those of `AdminClient`."""
 
     _instance: ClientInstance
 
@@ -37,22 +37,17 @@ class MessageAdmin:
     async def messages_by_key(
         self, topic: str, key: str, *, messages_max: int = QUERY_MESSAGES, begin_ms: int = 0, end_ms: int = _TIME_MAX_MS
     ) -> list[StoredMessage]:
-        """Messages of a topic with a key word, oldest first.
+        """Messages of a topic with ``key`` among their KEYS, stored from ``begin_ms`` to ``end_ms``, oldest first.
 
-        Args:
-            topic: Topic.
-            key: One of the words given as keys.
-            messages_max: Of each broker.
-            begin_ms: Earliest store time.
-            end_ms: Latest store time.
+        At most ``messages_max`` come from each broker.
         """
         fields = {"maxNum": str(messages_max), "beginTimestamp": str(begin_ms), "endTimestamp": str(end_ms)}
         found = await self._query(topic, key, fields)
-        # The index knows hashes only.
+        # The index has only hashes.
         return [item for item in found if item.topic == topic and key in item.properties.get(names.KEYS, "").split()]
 
     async def messages_by_id(self, topic: str, message_id: str) -> list[StoredMessage]:
-        """Messages of a topic with a unique id, oldest first: more than one where a producer sent it again."""
+        """Messages of a topic with a unique id, oldest first: several when a producer repeated the send."""
         fields = {"maxNum": str(QUERY_MESSAGES), "beginTimestamp": "0", "endTimestamp": str(_TIME_MAX_MS)}
         found = await self._query(topic, message_id, fields)
         return [item for item in found if item.topic == topic and item.properties.get(names.UNIQUE_KEY) == message_id]
@@ -79,7 +74,6 @@ class MessageAdmin:
         return sorted(found, key=lambda message: message.store_timestamp_ms)
 
     async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> DirectConsumeResult:
-        """Have one member of a group consume one message now."""
         host, _ = parse_offset_message_id(offset_message_id)
         fields = {"consumerGroup": group, "clientId": client_id, "msgId": offset_message_id}
         command = RemotingCommand(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields)

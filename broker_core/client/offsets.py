@@ -1,4 +1,4 @@
-"""Where a group stands: offsets at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
+"""Offsets of a group: at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from broker_core.protocol.names import retry_topic
 
 
 class ConsumeFrom(StrEnum):
-    """Where a group begins that has no offset yet, by its names in a heartbeat."""
+    """Where a group without an offset begins; the values are RocketMQ's names in a heartbeat."""
 
     LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
@@ -26,13 +26,11 @@ class ConsumeFrom(StrEnum):
 
 
 class OffsetStore(Protocol):
-    """Keeps the offsets of one group."""
-
     async def read(self, queue: MessageQueue) -> int | None:
         """The offset of the group in a queue; None when it has none."""
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """Store an offset; with ``confirmed`` return when it is stored, else when it is on its way."""
+        """Store an offset; with ``confirmed`` return when it is stored, else when it is sent."""
 
 
 class BrokerOffsets:
@@ -45,9 +43,7 @@ class BrokerOffsets:
     async def read(self, queue: MessageQueue) -> int | None:
         """As `OffsetStore.read`; a broker answers 0 for a new group on a young queue.
 
-        Raises:
-            RemoteError: The broker refuses.
-            NetworkError: Nobody answers.
+        Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
         """
         address = await self._instance.address_of(queue)
         command = RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, self._fields(queue))
@@ -72,11 +68,7 @@ class BrokerOffsets:
 
 
 class LocalOffsets:
-    """Offsets in a file of this machine, written as the Java client writes it, with the state before in ``.bak``.
-
-    Args:
-        path: ``offsets.json``; its directory is created.
-    """
+    """Offsets in ``path`` on this machine, in the Java client's form, with the previous state in ``.bak``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -84,19 +76,11 @@ class LocalOffsets:
         self._lock = asyncio.Lock()
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`.
-
-        Raises:
-            UsageError: Neither the file nor its backup can be read.
-        """
+        """As `OffsetStore.read`; raises `UsageError` when neither the file nor its backup can be read."""
         return (await self._loaded()).get(queue)
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:  # noqa: ARG002  it always is
-        """As `OffsetStore.write`; on disk when it returns.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """As `OffsetStore.write`; on disk when it returns. Raises `OSError` when it cannot be written."""
         offsets = await self._loaded()
         offsets[queue] = offset
         async with self._lock:
@@ -154,13 +138,7 @@ def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
 
 
 def local_offsets_path(directory: Path | None, client_id: str, group: str) -> Path:
-    """Where the Java client keeps the offsets of a broadcasting group.
-
-    Args:
-        directory: Instead of ``~/.rocketmq_offsets``.
-        client_id: Of the consumer.
-        group: Consumer group.
-    """
+    """The Java client's file for the offsets of a broadcasting group; ``directory`` replaces ``~/.rocketmq_offsets``."""
     root = Path.home() / ".rocketmq_offsets" if directory is None else directory
     return root / client_id.replace("/", "_") / group / "offsets.json"
 
@@ -170,9 +148,7 @@ async def first_offset(
 ) -> int:
     """Where a group without an offset begins in a queue (Source: docs/spec/broker.md §6.4).
 
-    Raises:
-        RemoteError: The broker refuses.
-        NetworkError: Nobody answers.
+    Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
     """
     is_retry = queue.topic == retry_topic(group)
     fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}

@@ -1,8 +1,6 @@
-"""The pull consumer: one pull at a time, from where the caller says; it keeps no offsets but those it is told to.
+"""The pull consumer: one pull at a time, at an offset of the caller; it stores only the offsets that the caller commits.
 
-It joins no group, shares no queues and starts no tasks of its own. Asyncio.
-
-Source: docs/spec/broker.md §6.6.
+It joins no group, has no allocated queues and starts no tasks. Asyncio (Source: docs/spec/broker.md §6.6).
 """
 
 from __future__ import annotations
@@ -30,14 +28,7 @@ _UNSTABLE_SECONDS = 0.02
 class PullConsumer(OpenedClient):
     """Pulls from queues. Use it as an async context manager, or call `start` and `close`.
 
-    Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
-
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        group: Consumer group, for offsets and the broker's checks.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
+    Every method raises `NetworkError` when no server answers and `RemoteError` when the answer is an error code.
     """
 
     def __init__(
@@ -71,18 +62,15 @@ class PullConsumer(OpenedClient):
         block: bool = False,
         uncommitted: bool = False,
     ) -> PullResult:
-        """Pull once.
+        """Pull once; raises `CodecError` when the answer holds no records.
 
         Args:
             queue: Where from.
-            offset: The first offset wanted.
+            offset: The first offset to read.
             wanted: Tags, or a `Sql` filter.
             messages_max: Most messages.
             block: Wait up to ``lite_pull_suspend_ms`` for a message when there is none.
             uncommitted: Get messages of open and aborted atomic transactions as well; does not wait. Orbit's broker only.
-
-        Raises:
-            CodecError: The answer holds no records.
         """
         subscription = subscribe(queue.topic, wanted, 0)
         if not block or uncommitted:
@@ -102,7 +90,7 @@ class PullConsumer(OpenedClient):
         return await self._offsets.read(queue)
 
     async def stable(self, queue: MessageQueue) -> int | None:
-        """As `committed`, once no open atomic transaction can change it any more: waits for that. Orbit's broker only."""
+        """As `committed`, after all open atomic transactions that can change it have ended. Orbit's broker only."""
         fields = {"consumerGroup": self.group, "topic": queue.topic, "queueId": str(queue.queue_id)}
         address = await self._instance.address_of(queue)
         while True:
@@ -116,7 +104,7 @@ class PullConsumer(OpenedClient):
             await asyncio.sleep(_UNSTABLE_SECONDS)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
-        """Store the group's offset in a queue; it is stored when this returns."""
+        """Store the group's offset in a queue, and return when it is stored."""
         await self._offsets.write(queue, offset, confirmed=True)
 
     async def min_offset(self, queue: MessageQueue) -> int:
@@ -134,7 +122,7 @@ class PullConsumer(OpenedClient):
 
 
 async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
-    """Ask the broker of a queue for one of its offsets; raises as `ClientInstance.call`."""
+    """One of the offsets of a queue, from its broker; raises as `ClientInstance.call`."""
     fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
     address = await instance.address_of(queue)
     return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

@@ -1,4 +1,4 @@
-"""One pull from one queue: request, answer, decoded messages. All consumers use it (Source: docs/spec/remoting.md §2.2.3)."""
+"""One pull from one queue, used by all consumers: request, answer, decoded messages (Source: docs/spec/remoting.md §2.2.3)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ FLAG_LITE_PULL = 16
 
 
 class PullStatus(StrEnum):
-    """How a pull ended."""
-
     FOUND = "FOUND"
     NO_NEW_MESSAGE = "NO_NEW_MSG"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MSG"
@@ -39,14 +37,13 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class PullResult:
-    """What a pull brought.
+    """Result of a pull.
 
     Attributes:
-        status: With `PullStatus.OFFSET_ILLEGAL` the offset does not exist; go on at ``next_offset``.
-        messages: In order; tags that only hash like a wanted one are left out, so it may be empty.
+        status: With `PullStatus.OFFSET_ILLEGAL` the offset does not exist; continue at ``next_offset``.
+        messages: In order, possibly empty: tags that only have the hash of a wanted one are left out.
         next_offset: Where the next pull begins.
-        min_offset: Of the queue; -1 where the broker does not say.
-        max_offset: Of the queue; -1 where the broker does not say.
+        min_offset, max_offset: Of the queue; -1 when the broker does not report it.
     """
 
     status: PullStatus
@@ -57,13 +54,7 @@ class PullResult:
 
 
 class QueuePuller:
-    """Pulls for one group.
-
-    Args:
-        instance: Connections and routes.
-        group: Consumer group.
-        lite: Says so in its pulls, as lite pull consumers do.
-    """
+    """Pulls for one group; ``lite`` marks the pulls as those of a lite pull consumer."""
 
     def __init__(self, instance: ClientInstance, group: str, *, lite: bool = False) -> None:
         self._instance = instance
@@ -86,8 +77,8 @@ class QueuePuller:
 
         Args:
             queue: Where from.
-            offset: The first offset wanted.
-            subscription: What is wanted.
+            offset: The first offset to read.
+            subscription: Filter of the pull.
             messages_max: Most messages.
             suspend_ms: How long the broker may wait for a message when there is none.
             commit_offset: The group's offset to store with the pull, if greater than 0.
@@ -143,7 +134,7 @@ def _decode(body: bytes, queue: MessageQueue, subscription: Subscription) -> lis
 
 
 def number(response: RemotingCommand, name: str, address: str) -> int:
-    """A number of a response's header; raises `RemoteError` where there is none."""
+    """A number in a response's header; raises `RemoteError` without one."""
     text = response.ext_fields.get(name, "")
     try:
         return int(text)

@@ -1,9 +1,9 @@
-"""The push consumer: a pull loop per queue that hands messages to a listener.
+"""The push consumer: a pull loop per queue that passes messages to a listener.
 
-Messages that fail go back to their broker, which brings them again after a pause and buries them in the end; where the broker
-does not take them they are consumed again here, and the offset of their queue waits for them. An orderly consumer keeps them
-and tries on. In broadcasting mode, where every member has every queue and its offsets in a file, a failed message is dropped.
-Pulls go to the master. Asyncio; all on one loop.
+A failed message returns to its broker, which delivers it again after a pause and at last makes it a dead letter; if the broker
+refuses it, it is consumed again here, and the offset of its queue does not pass it. An orderly consumer keeps it and retries.
+In broadcasting mode, where every member has every queue and its offsets in a file, a failed message is dropped. Pulls go to the
+master. Asyncio; all on one loop.
 
 Source: docs/spec/broker.md §6.
 """
@@ -42,11 +42,11 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_CONCURRENCY = 20
 BROADCASTING_NAME = "DEFAULT"
-"""Instance name of broadcasting consumers, so that their offsets are found again."""
+"""Instance name of broadcasting consumers, so that they find their offsets after a restart."""
 
 
 class MessageModel(StrEnum):
-    """Whether members share the messages or each has all of them."""
+    """Whether members share the messages or each gets all of them."""
 
     CLUSTERING = "CLUSTERING"
     BROADCASTING = "BROADCASTING"
@@ -56,25 +56,18 @@ class PushConsumer(OpenedClient):
     """Consumes topics as a member of a group. Use it as an async context manager, or call `start` and `close`.
 
     Args:
-        name_servers: ``host:port``, several with ``;`` between them.
         group: Consumer group; its members share the queues.
         subscriptions: Topic → tag expression (``*``, or tags with ``||`` between them), or a `Sql` filter.
         listener: Called with 1 to ``batch_messages`` messages of one queue; a coroutine function or a quick function.
         orderly: One call at a time for each queue, in the order of its messages, under a lock at the broker.
-        model: Whether members share the messages or each has all of them.
-        batch_messages: Most messages of one call.
         concurrency: Calls of a coroutine listener that run at once.
         consume_from: Where to begin in queues for which the group has no offset.
         consume_from_ms: The time for `ConsumeFrom.TIMESTAMP`.
-        reconsume_times_max: How often a message is tried again before it becomes a dead letter; None means 16, and without end
-            for an orderly consumer.
-        strategy: Shares queues among members; must be the same in all of them.
+        reconsume_times_max: Retries of a message before it becomes a dead letter; None means 16, and no limit for an orderly
+            consumer.
+        strategy: Allocates queues to members; must be the same in all of them.
         instance_name: Makes the client id the same after a restart; broadcasting consumers have one anyway.
         offsets_directory: For the offsets of a broadcasting consumer, instead of ``~/.rocketmq_offsets``.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch, for subscription versions.
     """
 
     def __init__(
@@ -139,12 +132,10 @@ class PushConsumer(OpenedClient):
 
     @property
     def client_id(self) -> str:
-        """Its id in the group."""
         return self._instance.client_id
 
     @property
     def orderly(self) -> bool:
-        """Whether it consumes each queue in order."""
         return self._orderly
 
     @property
@@ -154,37 +145,33 @@ class PushConsumer(OpenedClient):
 
     @property
     def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """State of the queues it consumes now."""
         return self._process_queues
 
     @property
     def subscriptions(self) -> Mapping[str, Subscription]:
-        """What it wants, by topic."""
         return self._rebalancer.subscriptions
 
     @property
     def waiting_messages(self) -> int:
-        """Messages fetched and not consumed."""
+        """Fetched, unconsumed messages."""
         return sum(map(len, self._process_queues.values()))
 
     @property
     def consumed_messages(self) -> int:
-        """Messages that the listener is done with."""
+        """Messages that the listener consumed."""
         return self._figures.consumed_messages
 
     @property
     def failed_calls(self) -> int:
-        """Calls of the listener that raised, or asked for the messages again."""
+        """Calls of the listener that raised, or requested the messages again."""
         return self._figures.failed_calls
 
     async def start(self) -> None:
-        """Join the group and begin to consume.
-
-        A topic that does not exist yet is taken up when it appears.
+        """Join the group and begin to consume; a topic that does not exist yet is consumed when it appears.
 
         Raises:
             NetworkError: No name server can be reached.
-            RemoteError: A broker does not serve a SQL filter; it says why.
+            RemoteError: A broker does not serve a SQL filter; the text says why.
         """
         await self._instance.start()
         try:
@@ -205,7 +192,7 @@ class PushConsumer(OpenedClient):
             self._background.append(asyncio.create_task(renew, name=f"{self.group} locks"))
 
     async def close(self) -> None:
-        """Finish what the listener has in hand, commit offsets, leave the group. Safe to call again."""
+        """Finish running calls of the listener, commit offsets, leave the group. Safe to call again."""
         if self._closing:
             return
         self._closing = True
@@ -223,7 +210,6 @@ class PushConsumer(OpenedClient):
 
     @property
     def producer_group(self) -> str | None:
-        """None: it sends nothing."""
         return None
 
     def consumer_data(self) -> dict[str, Any] | None:
@@ -238,16 +224,15 @@ class PushConsumer(OpenedClient):
         }
 
     def group_changed(self, group: str) -> None:
-        """Share the queues anew, as members came or went."""
+        """Have the queues allocated again, because members joined or left."""
         if group == self.group:
             self._rebalancer.wake()
 
     async def rebalance(self) -> None:
-        """Find out which queues are this member's, give up others, take up new ones."""
+        """Allocate the queues, give up those of others, take up new ones."""
         await self._rebalancer.rebalance()
 
     def owned_queues(self) -> set[MessageQueue]:
-        """Queues it consumes now."""
         return set(self._process_queues)
 
     async def take_up(self, queue: MessageQueue) -> bool:
@@ -261,7 +246,7 @@ class PushConsumer(OpenedClient):
         return True
 
     async def give_up(self, queue: MessageQueue) -> bool:
-        """End with a queue; False while an orderly listener is at work on it."""
+        """End with a queue; False while an orderly listener uses it."""
         process_queue = self._process_queues[queue]
         if not await self._consuming.finish_queue(process_queue):
             return False
@@ -271,12 +256,7 @@ class PushConsumer(OpenedClient):
         return True
 
     async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None:
-        """Forget a queue; the next rebalance takes it up again.
-
-        Args:
-            queue: One that it consumes.
-            offset: To commit; None commits where it is.
-        """
+        """Forget a queue, which the next rebalance takes up again, and commit ``offset``; None: the offset it has reached."""
         process_queue = self._process_queues.pop(queue)
         await cancel([self._pulls.pop(queue)])
         if offset is None:
@@ -286,7 +266,7 @@ class PushConsumer(OpenedClient):
         process_queue.dropped = True
 
     def wake_rebalance(self) -> None:
-        """Share the queues anew soon."""
+        """Have the queues allocated again soon."""
         self._rebalancer.wake()
 
     def _all_subscriptions(self, wanted: Mapping[str, Wanted], version: int) -> dict[str, Subscription]:
@@ -313,7 +293,7 @@ class PushConsumer(OpenedClient):
     # ── offsets ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def commit(self) -> None:
-        """Store the offsets that changed since the last time."""
+        """Store the offsets that changed since the last commit."""
         for process_queue in list(self._process_queues.values()):
             await self._commit(process_queue)
 
@@ -329,7 +309,6 @@ class PushConsumer(OpenedClient):
         process_queue.committed_offset = offset
 
     async def _start_offset(self, queue: MessageQueue) -> int:
-        """The group's offset, or where it begins (Source: docs/spec/broker.md §6.4)."""
         stored = await self._offsets.read(queue)
         if stored is not None:
             return stored
@@ -354,7 +333,7 @@ class PushConsumer(OpenedClient):
                 await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
 
     async def _pull(self, process_queue: ProcessQueue) -> ProcessQueue:
-        """Pull once; returns what to pull into next: another one after the broker has moved the offset."""
+        """Pull once; returns the process queue of the next pull: a new one after the broker has moved the offset."""
         queue = process_queue.queue
         result = await self._puller.pull(
             queue,
@@ -373,7 +352,7 @@ class PushConsumer(OpenedClient):
         return process_queue
 
     async def _move(self, process_queue: ProcessQueue, offset: int) -> ProcessQueue:
-        """Go on at the offset the broker gave; what was fetched before counts no more for commits."""
+        """Continue at the offset of the broker; earlier fetched messages no longer count for commits."""
         queue = process_queue.queue
         logger.warning(
             "offset %d of %s in group %s does not exist at the broker, it goes on at %d",

@@ -1,7 +1,4 @@
-"""What the threads of this process do, in the form in which Java clients tell it.
-
-Source: docs/spec/remoting.md §4.8, ``jstack``.
-"""
+"""Stacks of the threads of this process, in the form of Java clients (Source: docs/spec/remoting.md §4.8, ``jstack``)."""
 
 from __future__ import annotations
 

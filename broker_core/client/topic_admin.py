@@ -1,4 +1,4 @@
-"""Settings of topics and offsets of groups as whole tables, broker by broker: for whoever copies them elsewhere.
+"""Settings of topics and offsets of groups as whole tables of one broker, for copies to another.
 
 Source: docs/spec/remoting.md §2.5.1 (topics), §2.5.5 (offsets).
 """
@@ -23,7 +23,7 @@ _NO_OFFSETS = "No consumer offset in this broker"
 
 
 class TopicAdmin:
-    """The part of the admin client that is about tables of one broker; every method raises as those of `AdminClient`."""
+    """Requests of the admin client for tables of one broker; every method raises as those of `AdminClient`."""
 
     _instance: ClientInstance
 
@@ -38,10 +38,7 @@ class TopicAdmin:
     async def put_topic_config(self, address: str, topic: str, config: Mapping[str, Any]) -> None:
         """Create or change a topic on one broker.
 
-        Args:
-            address: Of the broker.
-            topic: Its name there.
-            config: As `topic_configs` gives it; a missing part takes its default. Attributes are added, 5.x brokers only.
+        ``config`` is as `topic_configs` returns it; a missing member takes its default. Attributes are added, 5.x brokers only.
         """
         settings = settings_of_config({**config, "topicName": check_topic(topic)})
         attributes = ",".join(f"+{name}={value}" for name, value in sorted(settings.attributes.items()))
@@ -53,11 +50,11 @@ class TopicAdmin:
         return read_group_configs(await self._body(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
 
     async def offsets_of_groups(self, address: str) -> dict[tuple[str, str], dict[int, int]]:
-        """(group, topic) → queue → offset of one broker; only what groups have committed."""
+        """(group, topic) → queue → committed offset, of one broker."""
         try:
             return read_consumer_offsets(await self._body(address, RequestCode.GET_ALL_CONSUMER_OFFSET))
         except RemoteError as error:
-            # Brokers refuse, instead of answering with an empty table.
+            # Brokers refuse, instead of sending an empty table.
             if _NO_OFFSETS not in error.message:
                 raise
             return {}

@@ -43,7 +43,7 @@ def read_all_topic_settings(body: Body) -> dict[str, TopicSettings]:
 
 
 def read_topic_configs(body: Body) -> dict[str, dict[str, Any]]:
-    """As `read_all_topic_settings`, with RocketMQ's keys and all that a broker keeps of a topic."""
+    """As `read_all_topic_settings`, with RocketMQ's keys and all fields of a topic."""
     with reading("the table of topics", body) as value:
         return _configs(value)
 
@@ -58,7 +58,7 @@ def topic_fields(settings: TopicSettings, attribute_changes: str = "") -> dict[s
     """Fields of UPDATE_AND_CREATE_TOPIC.
 
     Args:
-        settings: What the topic gets; its attributes are not sent, as brokers take changes of them.
+        settings: The new settings; attributes are not sent, because brokers take only changes of them.
         attribute_changes: Such as ``+key=value,-key``; brokers of 5.x only.
     """
     fields = {
@@ -79,7 +79,7 @@ def settings_of_config(config: Mapping[Any, Any]) -> TopicSettings:
 
     Raises:
         JsonBodyError: It names no topic.
-        KeyError, TypeError, ValueError: It has no queues, or something that is no number.
+        KeyError, TypeError, ValueError: It has no queues, or a value that is no number.
     """
     name = config.get("topicName")
     if not name:

@@ -1,4 +1,4 @@
-"""How long commands are told to pause, go on and stop: by signals, and by lines on standard input from the window."""
+"""Pause, resume and stop of long commands: by signals, and by lines on standard input from the window."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ class Wakeable:
         self._changed = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Wait so long, or until `wake`."""
+        """Wait for a time in seconds, or until `wake`."""
         self._changed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
 
     def wake(self) -> None:
-        """End all waits."""
         self._changed.set()
 
 
@@ -47,7 +46,7 @@ def interrupts(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def cancelled_by_signals() -> Iterator[None]:
-    """Cancel the task that runs the block at SIGTERM, as asyncio does at SIGINT: so it ends in good order."""
+    """Cancel the task of the block at SIGTERM, as asyncio does at SIGINT, so that it ends in order."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
@@ -58,7 +57,7 @@ def cancelled_by_signals() -> Iterator[None]:
 
 
 class _Lines(asyncio.Protocol):
-    """Commands on standard input; its end is a stop, for then whoever started this is gone."""
+    """Commands on standard input; its end is a stop, because the process that started this one has ended."""
 
     def __init__(self, command: Callable[[str], None], say: Callable[[str], None]) -> None:
         self._command = command
@@ -81,12 +80,8 @@ class _Lines(asyncio.Protocol):
 async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> asyncio.ReadTransport:
     """Take ``pause``, ``resume`` and ``stop`` as lines of standard input.
 
-    Args:
-        command: Told each of them; a stop also when the input ends.
-        say: Told what is no command.
-
-    Raises:
-        UsageError: Standard input cannot be waited for.
+    ``command`` is called with each of them, and with stop when the input ends; ``say`` gets a text on any other line. Raises
+    `UsageError` when standard input cannot be read asynchronously.
     """
     loop = asyncio.get_running_loop()
     try:

@@ -1,13 +1,10 @@
-"""Command line of `copy`: topics, groups, offsets and messages of one cluster are copied to another.
+"""Command line of `copy`: copies topics, groups, offsets and messages of one cluster to another.
 
     copy --from HOST:PORT (--to HOST:PORT | --to-store DIR) --topic T … [range] [--groups G …] [--offsets] [--dry-run]
     copy --resume FILE
 
 Either cluster may also be a saved connection or a file (--from-connection, --to-connection-file, …): see
-`broker_core.cluster.access`.
-
-The preview says what would be done; nothing is changed at the source, and what was done is in the receipt, from which an
-interrupted copy goes on.
+`broker_core.cluster.access`. The source is never changed, and an interrupted copy continues from its receipt.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ WAIT_MAX_S = 3_600.0
 STOPPED = "it was stopped"
 
 TargetRefusal = Callable[[str, bool], str]
-"""Why nothing may be copied to a target (its text, whether it is a store); empty where it may."""
+"""Why nothing may be copied to a target (its text, whether it is a store); empty if it may."""
 
 _HELP = """\
 examples:
@@ -61,12 +58,7 @@ exit codes: 0 all copied, 1 some left out or not set, or it stopped early, 2 wro
 
 
 def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store: "", find_saved: FindSaved = no_saved) -> int:
-    """Run one copy.
-
-    Args:
-        argv: Arguments behind ``copy``.
-        find_saved: Reads saved connections.
-        refusal: Says of targets whether they may be changed; this package does not know saved connections.
+    """Run one copy, with the arguments after ``copy``; ``refusal`` says whether a target may be changed.
 
     Returns:
         0 if all was copied, 1 if not, 130 after an interrupt, else the error's code.
@@ -127,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def use_connections(arguments: argparse.Namespace, find_saved: FindSaved) -> None:
-    """Find out where both ends are; what it takes to reach them goes beside their addresses."""
+    """Set the addresses and security of both ends in ``arguments``."""
     arguments.security = {}
     for end, prefix, by_input in (("source", "from_", arguments.source_details), ("target", "to_", arguments.target_details)):
         ways = (getattr(arguments, f"{prefix}{way}") for way in ("ns", "connection", "connection_file"))
@@ -143,7 +135,7 @@ def use_connections(arguments: argparse.Namespace, find_saved: FindSaved) -> Non
 
 
 def _environment(end: str) -> Mapping[str, str]:
-    """Where the keys of an end that is named by its address come from."""
+    """Source of the keys of an end that is named by its address."""
     return target_environment(alone=False) if end == "target" else os.environ
 
 
@@ -158,7 +150,7 @@ async def _cancellable(arguments: argparse.Namespace, refusal: TargetRefusal) ->
 
 
 async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
-    # Both lines come before --control takes the input over.
+    # Both lines are read before --control reads the input.
     wanted = (("source", arguments.source_details), ("target", arguments.target_details))
     security = [_security() if by_input else arguments.security.get(end) for end, by_input in wanted]
     if not arguments.wait_max > 0:
@@ -195,7 +187,7 @@ def _security() -> ClientSecurity:
 
 
 def _keys(end: str) -> ClientSecurity:
-    """Of the environment, for an end whose address the receipt has."""
+    """Keys of the environment, for an end whose address the receipt has."""
     return access_of_environment("", _environment(end)).security
 
 
@@ -205,7 +197,7 @@ def _check_target(order: CopyOrder, refusal: TargetRefusal) -> None:
         raise UsageError(f"nothing is copied to {order.target}: {reason}")
 
 
-# ---- what the arguments mean -------------------------------------------------------------------------------------------
+# ---- the order ---------------------------------------------------------------------------------------------------------
 
 
 def _order(arguments: argparse.Namespace) -> CopyOrder:
@@ -247,7 +239,7 @@ def _time(text: str, name: str, now_ms: int) -> int | None:
 
 
 def _refuse_others(arguments: argparse.Namespace) -> None:
-    """A copy goes on as it was begun; only its two ends may have other addresses by now."""
+    """Refuse arguments that the receipt fixes; only the two ends may have other addresses by now."""
     names = ("topic", "since", "until", "from_offset", "to_offset", "last", "groups", "offsets", "change_settings", "receipt")
     given = [name for name in (*names, "dry_run") if getattr(arguments, name)]
     if given:
@@ -256,7 +248,7 @@ def _refuse_others(arguments: argparse.Namespace) -> None:
 
 
 def _ends_of(arguments: argparse.Namespace, begun: CopyOrder) -> CopyOrder:
-    """The order of a receipt, with the ends that the command line names in place of its own."""
+    """The order of a receipt, with the ends of the command line in place of its own."""
     if arguments.target and arguments.to_store is not None:
         raise UsageError("a copy has one target: give --to or --to-store, or neither")
     source = arguments.source or begun.source
@@ -332,7 +324,7 @@ def _last_word(receipt: CopyReceipt, control: CopyControl, runner: CopyRunner) -
 
 
 async def _watch(receipt: CopyReceipt, control: CopyControl) -> None:
-    """A line of progress a second."""
+    """Print progress once a second, and sync the receipt."""
     before = -1
     while True:
         await asyncio.sleep(PROGRESS_INTERVAL_S)
@@ -340,5 +332,5 @@ async def _watch(receipt: CopyReceipt, control: CopyControl) -> None:
         if done != before or control.is_paused:
             _say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if control.is_paused else ''}")
         before = done
-        # What a crash of this machine would take from the receipt is looked for at the target.
+        # After a crash of this machine the next run looks for messages missing in the receipt at the target.
         await asyncio.to_thread(receipt.sync)

@@ -1,8 +1,8 @@
-"""Command line of `doctor`: each hop of the way to a cluster tried, with what is wrong and what to do.
+"""Command line of `doctor`: tries each hop of the way to a cluster, and reports faults and remedies.
 
     doctor (--ns HOST:PORT | --connection NAME | --connection-file FILE) [--json]
 
-It only looks.
+It changes nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 
 
 
 def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
-    """Try the way to a cluster.
-
-    Args:
-        argv: Arguments behind ``doctor``.
-        find_saved: Reads saved connections.
+    """Try the way to a cluster, with the arguments after ``doctor``.
 
     Returns:
         0 if every hop works; 1 if not; else the error's code.
@@ -46,7 +42,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     except KeyboardInterrupt:
         return fail("orbit doctor", CancelledByUserError("interrupted"), as_json=arguments.json)
     except BrokenPipeError:
-        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
+        # The reader ended early (head, less). Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
     return EXIT_FAULTS if doctor.faults else 0

@@ -1,4 +1,4 @@
-"""Command line of `replay`: send messages again that a search finds, or that a file holds.
+"""Command line of `replay`: sends messages found by a search, or read from a file, again.
 
     replay (--store DIR | --ns HOST:PORT) FILTER (--to TOPIC | --to-group GROUP | --to-origin) [--to-ns HOST:PORT] …
     replay --from-file FILE (--to TOPIC | …) --to-ns HOST:PORT …
@@ -6,8 +6,8 @@
 
 A cluster may also be a saved connection or a file (--connection, --to-connection, …): see `broker_core.cluster.access`.
 
-First all messages are gathered in a folder, the journal; then they are sent from there, each with its result in the folder's
-receipt. So a replay never finds what it sends itself, and goes on after an interrupt, a crash or a restart.
+First all messages are written to a folder, the journal; then they are sent from there, each with its result in the folder's
+receipt. So a replay never finds its own messages, and continues after an interrupt, a crash or a restart.
 """
 
 from __future__ import annotations
@@ -53,16 +53,11 @@ STOPPED = "it was stopped"
 
 
 TargetRefusal = Callable[[str, str], str]
-"""Name servers and the production connection that is confirmed → why nothing may be sent there; empty where it may."""
+"""Name servers and the confirmed production connection → why nothing may be sent there; empty if it may."""
 
 
 def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed: "", find_saved: FindSaved = no_saved) -> int:
-    """Run one replay.
-
-    Args:
-        argv: Arguments behind ``replay``.
-        refusal: Says of targets whether they may be sent to; this package does not know saved connections.
-        find_saved: Reads saved connections.
+    """Run one replay, with the arguments after ``replay``; ``refusal`` says whether a target may be sent to.
 
     Returns:
         0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
@@ -149,7 +144,7 @@ def _new_folder() -> Path:
 async def _prepare(
     arguments: argparse.Namespace, found_in: ClusterAccess | None, folder: Path, survey: ReplaySurvey, goal: ClusterAccess
 ) -> None:
-    """Gather all messages in the journal's folder and check that they can be sent."""
+    """Write all messages to the journal's folder and check that they can be sent."""
     spool = Spool(folder)
     try:
         outcome = await _gather(arguments, found_in, survey, spool)
@@ -203,8 +198,6 @@ def _items_of_file(path: Path) -> Iterator[ReplayItem]:
 
 
 class _Search:
-    """A search for the messages of a replay, of a directory or a cluster."""
-
     def __init__(self, arguments: argparse.Namespace, source: ClusterAccess | None, expression: Expression) -> None:
         self.outcome: Outcome | None = None
         self._arguments = arguments
@@ -303,7 +296,6 @@ def _last_word(journal: ReplayJournal, stopped_because: str, last_failure: str) 
 
 
 async def _watch(journal: ReplayJournal, is_paused: Callable[[], bool]) -> None:
-    """A line of progress a second."""
     before = -1
     while True:
         await asyncio.sleep(PROGRESS_INTERVAL_S)

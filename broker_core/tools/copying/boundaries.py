@@ -1,4 +1,4 @@
-"""Which offsets of a queue a copy takes: exactly those of a time range, whatever the broker's own search by time answers."""
+"""The offsets of a queue that a copy takes: exactly those of a time range, whatever the broker's own search by time answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker_core.tools.copying.order import CopyRange
 
 
 async def copied_part(puller: Puller, whole: QueueSlice, wanted: CopyRange) -> QueueSlice:
-    """What is copied of all that a queue holds; raises as `Puller`."""
+    """The copied part of a whole queue; raises as `Puller`."""
     part = await within_times(puller, whole, wanted.since_ms, wanted.until_ms)
     first, end = part.first, part.end
     if wanted.first_offset is not None:

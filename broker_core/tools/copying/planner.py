@@ -1,4 +1,4 @@
-"""Works out the plan of a copy: asks source and target, changes neither.
+"""Plans a copy from the state of source and target, and changes neither.
 
 Source: docs/spec/remoting.md §2.5 (administration); docs/spec/broker.md §2.1 (topics), §10.2 (groups), §6.4 (offsets).
 """
@@ -27,7 +27,7 @@ from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder
 from broker_core.tools.copying.plan import CopyPart, CopyPlan, GroupPlan, OffsetPlan, TopicPlan
 
 GROUPS_ASKED_MAX = 50
-"""Groups of a topic of the target that are looked at for members."""
+"""Groups of a target topic whose members are checked."""
 SAMPLES_MAX = 64
 """Pulls for the estimate of bytes."""
 
@@ -38,9 +38,9 @@ class CopySide:
 
     Attributes:
         admin: Started.
-        name: How it is called: its name servers.
+        name: Its name servers.
         addresses: Address that a broker registered → the one that is used, where they differ.
-        way: The proxy or tunnel that leads there, if any: behind two of them equal addresses are other machines.
+        way: The proxy or tunnel to it, if any: equal addresses of two ways are different machines.
         masters: Broker name → address, as registered.
         topics, groups: Broker name → settings.
         offsets: Broker name → (group, topic) → queue → offset.
@@ -67,7 +67,7 @@ class CopySide:
                 self.offsets[broker] = await self.admin.offsets_of_groups(address)
 
     def reached(self) -> set[tuple[str, str]]:
-        """Names of brokers, with the addresses that connections go to."""
+        """Names of brokers, with the addresses that connections use."""
         return {(name, self.addresses.get(address, address)) for name, address in self.masters.items()}
 
     def topic(self, name: str) -> dict[str, Any] | None:
@@ -80,12 +80,7 @@ class CopySide:
 
 
 class CopyPlanner:
-    """Plans one copy.
-
-    Args:
-        order: What is asked for.
-        source, target: Its two ends.
-    """
+    """Plans one copy of ``order`` between its two ends."""
 
     def __init__(self, order: CopyOrder, source: CopySide, target: CopySide) -> None:
         self._order = order
@@ -218,7 +213,7 @@ class CopyPlanner:
             self._warnings.append(f"{counted(gone, one, several)} no longer kept by the source")
 
     async def _held(self, topic: str, brokers: Mapping[str, int]) -> dict[MessageQueue, QueueSlice]:
-        """What queues of a topic hold; ``brokers`` has how many queues each lets be read."""
+        """Whole slices of the queues of a topic; ``brokers`` has the number of readable queues of each broker."""
         found: dict[MessageQueue, QueueSlice] = {}
         route = await self._source.admin.route_of(topic)
         for broker, count in brokers.items():
@@ -299,7 +294,7 @@ class CopyPlanner:
     # ---- bytes ---------------------------------------------------------------------------------------------------------
 
     async def _bytes(self) -> tuple[int, bool]:
-        """Bytes of the records of all parts, and whether they were counted rather than estimated."""
+        """Bytes of the records of all parts, and whether they are exact rather than estimated."""
         parts = [part for part in self._parts if part.count]
         counted = sampled = 0
         sampled_bytes = 0

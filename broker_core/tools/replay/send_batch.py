@@ -1,4 +1,4 @@
-"""Messages of one queue that travel together: replays and copies send them so. Pure."""
+"""Messages of one queue that share a request, for replays and copies. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,7 @@ BATCH_BYTES_MAX = 128 * 1024
 
 
 class ReadyMessage(NamedTuple):
-    """A message that can go out.
-
-    Attributes:
-        number: What its sender knows it by.
-        item: The original.
-        message: What is sent.
-        properties: Of the message, encoded.
-    """
+    """A message ready to send, with its properties encoded; ``number`` is its sender's number of it."""
 
     number: int
     item: ReplayItem
@@ -32,7 +25,7 @@ class ReadyMessage(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What it takes of a request."""
+        """Its bytes in a request."""
         return FRAME_BYTES + len(self.message.body) + len(self.properties)
 
 
@@ -45,7 +38,7 @@ class SendBatch:
     bytes: int = 0
 
     def takes(self, ready: ReadyMessage) -> bool:
-        """Whether a message may travel with those that are in it."""
+        """Whether a message may join the batch."""
         if not self.messages:
             return True
         first, message = self.messages[0].message, ready.message
@@ -54,12 +47,10 @@ class SendBatch:
         return fits and alike and first.can_be_batched and message.can_be_batched
 
     def add(self, ready: ReadyMessage) -> None:
-        """Put a message in behind the others."""
         self.messages.append(ready)
         self.bytes += ready.bytes
 
     def raw(self) -> RawMessage:
-        """What is sent."""
         first = self.messages[0]
         topic, born_ms = first.message.topic, first.message.born_timestamp_ms
         if len(self.messages) > 1:

@@ -1,4 +1,4 @@
-"""Where a log ends, without reading it: files are made at their full size, and what is not written yet is zeros."""
+"""The end of a log, found without reading it: files have their full size from the start, and their unwritten part is zeros."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from broker_core.tools.search.queues import Queues
 
 
 def log_end(log: LogReader, queues: Queues, *, is_trusted: bool) -> int:
-    """Offset behind the last record of a log, or the end of its last file where that cannot be told.
+    """Offset after the last record of a log, or the end of its last file when that is unknown.
 
-    Args:
-        log: Read from outside.
-        queues: Its consume queues.
-        is_trusted: The store was closed in good order, so its queues lead to the end; otherwise records may lie anywhere.
+    ``is_trusted``: the store was closed in order, so its queues lead to the end; otherwise records may lie anywhere.
     """
     files_end = max((base + log.file_bytes for path, base in log.files if path.stat().st_size), default=log.min_offset)
     if not is_trusted:
@@ -34,7 +31,7 @@ def log_end(log: LogReader, queues: Queues, *, is_trusted: bool) -> int:
 
 
 def _behind_queues(log: LogReader, queues: Queues) -> int | None:
-    """End of the last record that a queue knows; None where none does."""
+    """End of the last record that a queue names; None when no queue names one."""
     ends = []
     for span in queues.spans():
         if span.end == span.first:
