@@ -5,22 +5,13 @@ Each call asks a name server or the brokers of its topic, and merges their answe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from broker_core.client.group_admin import GroupAdmin
-from broker_core.client.instance import ClientInstance, ClientSecurity
-from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.topic_admin import TopicAdmin
-from broker_core.clock import wall_clock_ms
-from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
-from broker_core.protocol.admin.brokers import read_brokers
 from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets, read_consume_stats, read_offset, read_queue_offsets
-from broker_core.protocol.admin.routes import MASTER_ID, Route
 from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicSettings, read_topic_names, topic_fields
-from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -30,33 +21,11 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import check_group, check_topic
 
 
-class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
+class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
     """Requests to a cluster. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when no server answers and `RemoteError` when the answer is an error code.
     """
-
-    def __init__(
-        self,
-        name_servers: str,
-        *,
-        config: ClientConfig | None = None,
-        limits: RemotingLimits | None = None,
-        security: ClientSecurity | None = None,
-        clock: Callable[[], int] = wall_clock_ms,
-    ) -> None:
-        self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
-        self._clock = clock
-
-    async def registered_brokers(self) -> dict[str, dict[int, str]]:
-        """Broker name → broker id → address, of all brokers registered with the name server."""
-        body = await self._name_server_body(RequestCode.GET_BROKER_CLUSTER_INFO)
-        return {broker.name: broker.addresses for broker in read_brokers(body)}
-
-    async def master_addresses(self) -> dict[str, str]:
-        """Broker name → address of its master, over all clusters."""
-        brokers = await self.registered_brokers()
-        return {name: addresses[MASTER_ID] for name, addresses in brokers.items() if addresses.get(MASTER_ID)}
 
     async def topics(self) -> list[str]:
         """Names of all topics, sorted."""
@@ -65,14 +34,12 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
     async def create_topic(self, topic: str, *, queues: int = 8, permission: int = READ_AND_WRITE) -> None:
         """Create a topic on every master, or change its number of queues."""
         fields = topic_fields(TopicSettings(check_topic(topic), queues, queues, permission))
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, dict(fields)))
+        await self._on_masters(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
 
     async def delete_topic(self, topic: str) -> None:
         """Delete a topic with its messages on every master, and its route."""
         fields = {"topic": check_topic(topic)}
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.DELETE_TOPIC_IN_BROKER, dict(fields)))
+        await self._on_masters(RequestCode.DELETE_TOPIC_IN_BROKER, fields)
         await self._instance.call_name_server(RemotingCommand(RequestCode.DELETE_TOPIC_IN_NAMESRV, fields))
 
     async def topic_stats(self, topic: str) -> dict[MessageQueue, QueueOffsets]:
@@ -144,22 +111,13 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         response = await self._instance.call(str(host), command)
         return decode_record(response.body)
 
-    def _now_ms(self) -> int:
-        return self._clock()
-
-    async def _route(self, topic: str) -> Route:
-        route = await self._instance.route_once(check_topic(topic))
-        if route is None:
-            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
-        return route
-
     async def _addresses(self, topic: str) -> list[str]:
-        route = await self._route(topic)
+        route = await self.readable_route(topic)
         addresses = (route.address_of(name) for name in sorted(route.brokers))
         return [address for address in addresses if address is not None]
 
     async def _queue_address(self, queue: MessageQueue) -> str:
-        address = (await self._route(queue.topic)).address_of(queue.broker_name)
+        address = (await self.readable_route(queue.topic)).address_of(queue.broker_name)
         if address is None:
             text = f"topic {queue.topic} is not on broker {queue.broker_name}"
             raise RemoteError(text, code=int(ResponseCode.TOPIC_NOT_EXIST), topic=queue.topic)
@@ -171,12 +129,6 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
     async def _offset_of(self, address: str, code: RequestCode, queue: MessageQueue, **more: str) -> int:
         response = await self._instance.call(address, RemotingCommand(code, {**_queue_fields(queue), **more}))
         return read_offset(response.ext_fields)
-
-    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
-        return (await self._instance.call(address, RemotingCommand(code, dict(fields or {})))).body
-
-    async def _name_server_body(self, code: RequestCode) -> Body:
-        return (await self._instance.call_name_server(RemotingCommand(code))).body
 
 
 def _queue_fields(queue: MessageQueue) -> dict[str, str]:

@@ -5,10 +5,9 @@ Source: docs/spec/remoting.md §2.5.4, §2.5.6; docs/spec/broker.md §10.4.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 
-from broker_core.client.instance import ClientInstance
+from broker_core.client.admin_requests import AdminRequests
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
 from broker_core.protocol.admin.groups import GroupSettings, read_all_group_settings, read_groups_of_topic
@@ -16,7 +15,6 @@ from broker_core.protocol.admin.running import RunningInfo, read_running_info
 from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Wanted
-from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.names import check_group, check_topic
 
@@ -24,18 +22,8 @@ _ANALYZED_AFTER_MS = 120_000
 """Members that started later are not compared, because they may not have all their subscriptions yet."""
 
 
-class GroupAdmin:
-    """Requests of the admin client about groups; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def master_addresses(self) -> dict[str, str]:
-        """Broker name → address of its master."""
-
-    @abstractmethod
-    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
-        """Body of a broker's answer."""
+class GroupAdmin(AdminRequests):
+    """Requests of the admin client about groups."""
 
     async def groups(self) -> dict[str, GroupSettings]:
         """Settings of all consumer groups; of the first broker that has one."""
@@ -51,15 +39,13 @@ class GroupAdmin:
         ``settings`` have RocketMQ's keys, such as ``consumeEnable=False`` or ``retryMaxTimes=3``; others take their default.
         """
         body = emit({"groupName": check_group(group), **settings})
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body))
+        await self._on_masters(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
 
     async def delete_group(self, group: str, *, offsets_too: bool = False) -> None:
         """Delete a group's config, and its offsets if ``offsets_too``, on every master."""
         fields = {"groupName": check_group(group), "removeOffset": str(offsets_too).lower()}
         fields["cleanOffset"] = fields["removeOffset"]
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.DELETE_SUBSCRIPTIONGROUP, dict(fields)))
+        await self._on_masters(RequestCode.DELETE_SUBSCRIPTIONGROUP, fields)
 
     async def groups_of_topic(self, topic: str) -> list[str]:
         """Names of the groups that consume a topic, or have offsets in it, sorted."""
@@ -114,11 +100,7 @@ class GroupAdmin:
         Source: docs/spec/broker.md §10.3.
         """
         infos = {member.client_id: await self.running_info(group, member.client_id) for member in await self.members(group)}
-        return conflicts(infos, now_ms=self._now_ms())
-
-    @abstractmethod
-    def _now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        return conflicts(infos, now_ms=self._clock())
 
 
 def conflicts(infos: Mapping[str, RunningInfo], *, now_ms: int) -> list[str]:

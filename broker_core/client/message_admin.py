@@ -5,12 +5,11 @@ Source: docs/spec/remoting.md §2.2.6, §2.4, §2.5.2, §2.5.3.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 
-from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.admin_requests import AdminRequests
+from broker_core.client.instance import answer_error
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
-from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.admin.running import DirectConsumeResult, read_consume_result
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -25,14 +24,8 @@ _QUERY_TIMEOUT_MS = 18_000
 _DIRECT_TIMEOUT_MS = 12_000
 
 
-class MessageAdmin:
-    """Requests of the admin client about messages and brokers; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def _route(self, topic: str) -> Route:
-        """Route of a topic that must exist."""
+class MessageAdmin(AdminRequests):
+    """Requests of the admin client about messages and brokers."""
 
     async def messages_by_key(
         self, topic: str, key: str, *, messages_max: int = QUERY_MESSAGES, begin_ms: int = 0, end_ms: int = _TIME_MAX_MS
@@ -54,7 +47,7 @@ class MessageAdmin:
 
     async def _query(self, topic: str, key: str, fields: Mapping[str, str]) -> list[StoredMessage]:
         found: list[StoredMessage] = []
-        route = await self._route(topic)
+        route = await self.readable_route(topic)
         for name in sorted(route.brokers):
             address = route.address_of(name)
             if address is None:

@@ -6,9 +6,8 @@ docs/spec/broker.md §0.3 (the group of tools).
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
-from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.admin_requests import AdminRequests
+from broker_core.client.instance import answer_error
 from broker_core.errors import CodecError, RemoteError
 from broker_core.protocol.admin.offsets import read_queue_units
 from broker_core.protocol.admin.routes import Route
@@ -26,18 +25,8 @@ _REJECTED = "[REJECTREQUEST]"
 _PULL_NOTHING = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)
 
 
-class RecordAdmin:
-    """Requests of the admin client for records; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def _route(self, topic: str) -> Route:
-        """Route of a topic that must exist."""
-
-    async def readable_route(self, topic: str) -> Route:
-        """Route of a topic that must exist."""
-        return await self._route(topic)
+class RecordAdmin(AdminRequests):
+    """Requests of the admin client for records."""
 
     async def listed_route(self, topic: str) -> Route | None:
         """Route of a topic that a name server listed, whatever its name; None when it was deleted."""
@@ -45,7 +34,7 @@ class RecordAdmin:
 
     async def route_of(self, topic: str) -> Route:
         """As `readable_route`, from memory if possible."""
-        return await self._instance.route(topic) or await self._route(topic)
+        return await self._instance.route(topic) or await self.readable_route(topic)
 
     async def record_by_offset_id(self, offset_message_id: str) -> bytes:
         """The record of an offset message id, from the broker whose address is in it."""

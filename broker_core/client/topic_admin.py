@@ -5,16 +5,14 @@ Source: docs/spec/remoting.md §2.5.1 (topics), §2.5.5 (offsets).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from broker_core.client.instance import ClientInstance
+from broker_core.client.admin_requests import AdminRequests
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.groups import read_group_configs
 from broker_core.protocol.admin.offsets import read_consumer_offsets
 from broker_core.protocol.admin.topics import read_topic_configs, settings_of_config, topic_fields
-from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.names import check_topic
@@ -22,14 +20,8 @@ from broker_core.protocol.names import check_topic
 _NO_OFFSETS = "No consumer offset in this broker"
 
 
-class TopicAdmin:
-    """Requests of the admin client for tables of one broker; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
-        """Body of a broker's answer."""
+class TopicAdmin(AdminRequests):
+    """Requests of the admin client for tables of one broker."""
 
     async def topic_configs(self, address: str) -> dict[str, dict[str, Any]]:
         """Settings of all topics of one broker, with RocketMQ's keys."""
