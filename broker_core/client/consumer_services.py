@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
-from broker_core.client.consuming import ListenerCaller
+from broker_core.client.consuming import ConsumerFigures, ListenerCaller
 from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
@@ -28,49 +27,6 @@ from broker_core.transport.connection import Connection
 logger = logging.getLogger(__name__)
 
 _MIB = 1024 * 1024
-
-
-@dataclass(slots=True)
-class _TopicFigures:
-    consumed: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class ConsumerFigures:
-    """Counts calls of a listener: consumed messages, and calls that raised or requested the messages again."""
-
-    clock: Callable[[], int]
-    consumed_messages: int = 0
-    failed_calls: int = 0
-    topics: dict[str, _TopicFigures] = field(default_factory=dict)
-
-    def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:  # noqa: ARG002  no figure needs it
-        process_queue.last_consume_ms = self.clock()
-
-    def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
-        figures = self.topics.setdefault(messages[0].topic, _TopicFigures())
-        figures.seconds += seconds
-        if done:
-            self.consumed_messages += len(messages)
-            figures.consumed += len(messages)
-        else:
-            self.failed_calls += 1
-            figures.failed += len(messages)
-
-    def status(self, topic: str, seconds: float) -> dict[str, float]:
-        """ConsumeStatus of a topic; rates since the start ``seconds`` ago."""
-        figures = self.topics.get(topic, _TopicFigures())
-        handled = figures.consumed + figures.failed
-        return {
-            "consumeFailedMsgs": figures.failed,
-            "consumeFailedTPS": figures.failed / seconds,
-            "consumeOKTPS": figures.consumed / seconds,
-            "consumeRT": figures.seconds * 1000 / handled if handled else 0.0,
-            "pullRT": 0.0,
-            "pullTPS": handled / seconds,
-        }
 
 
 class ServedConsumer(Protocol):

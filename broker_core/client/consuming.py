@@ -13,6 +13,7 @@ import contextlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -39,29 +40,59 @@ Failed = Callable[[ProcessQueue, Sequence[ReceivedMessage]], Awaitable[Sequence[
 """Handles failed messages; returns those that must be consumed again here."""
 
 
-class Observer(Protocol):
-    """Notified of each call of a listener."""
+@dataclass(slots=True)
+class _TopicFigures:
+    consumed: int = 0
+    failed: int = 0
+    seconds: float = 0.0
 
-    def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        """A call begins."""
+
+@dataclass(slots=True)
+class ConsumerFigures:
+    """Counts calls of a listener: consumed messages, and calls that raised or requested the messages again."""
+
+    clock: Callable[[], int]
+    consumed_messages: int = 0
+    failed_calls: int = 0
+    topics: dict[str, _TopicFigures] = field(default_factory=dict)
 
     def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
-        """A call ended."""
+        figures = self.topics.setdefault(messages[0].topic, _TopicFigures())
+        figures.seconds += seconds
+        if done:
+            self.consumed_messages += len(messages)
+            figures.consumed += len(messages)
+        else:
+            self.failed_calls += 1
+            figures.failed += len(messages)
+
+    def status(self, topic: str, seconds: float) -> dict[str, float]:
+        """ConsumeStatus of a topic; rates since the start ``seconds`` ago."""
+        figures = self.topics.get(topic, _TopicFigures())
+        handled = figures.consumed + figures.failed
+        return {
+            "consumeFailedMsgs": figures.failed,
+            "consumeFailedTPS": figures.failed / seconds,
+            "consumeOKTPS": figures.consumed / seconds,
+            "consumeRT": figures.seconds * 1000 / handled if handled else 0.0,
+            "pullRT": 0.0,
+            "pullTPS": handled / seconds,
+        }
 
 
 class ListenerCaller:
-    """Calls a listener for a group and notifies an observer of each call."""
+    """Calls a listener for a group and counts the calls."""
 
-    def __init__(self, group: str, listener: Listener, observer: Observer) -> None:
+    def __init__(self, group: str, listener: Listener, figures: ConsumerFigures) -> None:
         self.group = group
         self._listener = listener
-        self._observer = observer
+        self._figures = figures
 
     async def __call__(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> bool:
         """Call the listener; True when the messages are consumed."""
         clock = asyncio.get_running_loop().time
         started = clock()
-        self._observer.called(process_queue, messages)
+        process_queue.last_consume_ms = self._figures.clock()
         done = False
         try:
             result = self._listener(messages)
@@ -73,7 +104,7 @@ class ListenerCaller:
                 "the listener of group %s failed on %d messages of %s from offset %d",
                 self.group, len(messages), process_queue.queue, messages[0].queue_offset,
             )  # fmt: skip
-        self._observer.returned(messages, done=done, seconds=clock() - started)
+        self._figures.returned(messages, done=done, seconds=clock() - started)
         return done
 
 

@@ -12,23 +12,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from broker_core.client.consuming import cancel
+from broker_core.client.group_consumer import GroupConsumer
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
-from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
+from broker_core.client.offsets import ConsumeFrom
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.pull_consumer import queue_offset
+from broker_core.client.pull_consumer import QueueReads
 from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.rebalancing import Rebalancer
 from broker_core.client.subscription import ALL_TAGS, Subscription, Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
-from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic
 
@@ -37,7 +35,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_POLL_MS = 5_000
 
 
-class LitePullConsumer(OpenedClient):
+class LitePullConsumer(GroupConsumer, QueueReads):
     """Polls topics as a member of a group, or queues of its own. Use it as an async context manager.
 
     Args:
@@ -48,6 +46,8 @@ class LitePullConsumer(OpenedClient):
         consume_from_ms: The time for `ConsumeFrom.TIMESTAMP`.
         strategy: Allocates queues to members; must be the same in all of them.
     """
+
+    _consume_type = "CONSUME_ACTIVELY"
 
     def __init__(
         self,
@@ -64,28 +64,26 @@ class LitePullConsumer(OpenedClient):
         security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        self.group = check_group(group)
-        self._auto_commit = auto_commit
-        self._consume_from = consume_from
-        self._consume_from_ms = consume_from_ms
-        self._clock = clock
-        wanted = {check_topic(topic): item for topic, item in (subscriptions or {}).items()}
+        check_group(group)
         version = clock()
-        self._subscribed = {topic: subscribe(topic, item, version) for topic, item in wanted.items()}
+        self._subscribed = {
+            topic: subscribe(check_topic(topic), item, version) for topic, item in (subscriptions or {}).items()
+        }
+        instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
+        rebalancer = Rebalancer(instance, group, self._subscribed, self, strategy=strategy, clock=clock)
+        super().__init__(group, instance, rebalancer, consume_from, consume_from_ms)
+        self._clock = clock
+        self._auto_commit = auto_commit
         self._assigned: dict[str, Subscription] = {}
-        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
-        self._config = self._instance.config
-        self._rebalancer = Rebalancer(self._instance, group, self._subscribed, self, strategy=strategy, clock=clock)
         self._puller = QueuePuller(self._instance, group, lite=True)
-        self._offsets = BrokerOffsets(self._instance, group)
-        self._process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}
         self._ready: list[tuple[ProcessQueue, ReceivedMessage]] = []
         self._polled: list[tuple[ProcessQueue, ReceivedMessage]] = []
         self._arrived = asyncio.Event()
         self._paused: set[MessageQueue] = set()
-        self._background: list[asyncio.Task[None]] = []
-        self._closing = False
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        return super().subscriptions if self._subscribed else self._assigned
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
@@ -99,12 +97,7 @@ class LitePullConsumer(OpenedClient):
             NetworkError: No name server can be reached.
             RemoteError: A broker does not serve a SQL filter; the text says why.
         """
-        await self._instance.start()
-        try:
-            await self._rebalancer.check_filters()
-        except BaseException:
-            await self._instance.close()
-            raise
+        await self._connect()
         if self._subscribed:
             await self._rebalancer.rebalance()
             self._background.append(asyncio.create_task(self._rebalancer.run(), name=f"{self.group} rebalance"))
@@ -133,13 +126,6 @@ class LitePullConsumer(OpenedClient):
     def assignment(self) -> list[MessageQueue]:
         """Queues it fetches from, sorted."""
         return sorted(self._process_queues)
-
-    async def queues(self, topic: str) -> list[MessageQueue]:
-        """Queues of a topic that can be read; raises as `assign`."""
-        route = await self._instance.route(check_topic(topic), fresh=True)
-        if route is None:
-            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
-        return route.subscribe_queues()
 
     async def assign(self, queues: Iterable[MessageQueue], wanted: Wanted = ALL_TAGS) -> None:
         """Fetch from these queues and no others; fetching continues in those that it fetches from already.
@@ -226,19 +212,6 @@ class LitePullConsumer(OpenedClient):
         """Continue after the last message of a queue; raises as `seek`."""
         await self.seek(queue, await self.max_offset(queue))
 
-    async def min_offset(self, queue: MessageQueue) -> int:
-        """The lowest offset that can be read."""
-        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
-
-    async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset that the next message gets."""
-        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
-
-    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset stored nearest to a time."""
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
-
     def pause(self, queues: Iterable[MessageQueue]) -> None:
         """Return no messages of these queues until `resume`; they are fetched up to the bounds."""
         self._paused.update(queues)
@@ -264,10 +237,6 @@ class LitePullConsumer(OpenedClient):
         for process_queue in list(self._process_queues.values()):
             await self._commit(process_queue)
 
-    async def committed(self, queue: MessageQueue) -> int | None:
-        """The group's offset in a queue; None when it has none."""
-        return await self._offsets.read(queue)
-
     async def _commit(self, process_queue: ProcessQueue) -> None:
         offset = process_queue.committable_offset
         if offset != process_queue.committed_offset:
@@ -276,35 +245,8 @@ class LitePullConsumer(OpenedClient):
 
     # ── membership ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def producer_group(self) -> str | None:
-        return None
-
-    def consumer_data(self) -> dict[str, Any] | None:
-        """ConsumerData of the heartbeat (Source: docs/spec/remoting.md §4.5)."""
-        subscriptions = self._rebalancer.subscriptions if self._subscribed else self._assigned
-        return {
-            "consumeFromWhere": str(self._consume_from),
-            "consumeType": "CONSUME_ACTIVELY",
-            "groupName": self.group,
-            "messageModel": "CLUSTERING",
-            "subscriptionDataSet": [item.to_json() for item in subscriptions.values()],
-            "unitMode": False,
-        }
-
-    def group_changed(self, group: str) -> None:
-        """Have the queues allocated again, because members joined or left."""
-        if group == self.group and self._subscribed:
-            self._rebalancer.wake()
-
-    def owned_queues(self) -> set[MessageQueue]:
-        return set(self._process_queues)
-
     async def take_up(self, queue: MessageQueue) -> bool:
-        stored = await self._offsets.read(queue)
-        if stored is None:
-            stored = await first_offset(self._instance, self.group, queue, self._consume_from, self._consume_from_ms)
-        self._begin(ProcessQueue(queue, stored))
+        self._begin(ProcessQueue(queue, await self._start_offset(queue)))
         return True
 
     async def give_up(self, queue: MessageQueue) -> bool:
@@ -320,39 +262,16 @@ class LitePullConsumer(OpenedClient):
 
     # ── fetching ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _begin(self, process_queue: ProcessQueue) -> None:
-        queue = process_queue.queue
-        self._process_queues[queue] = process_queue
-        name = f"{self.group} pull {queue.topic} {queue.queue_id}"
-        self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
-
     async def _stop(self, queue: MessageQueue) -> None:
         self._process_queues.pop(queue).dropped = True
         await cancel([self._pulls.pop(queue)])
 
-    async def _pull_loop(self, process_queue: ProcessQueue) -> None:
-        while not process_queue.dropped:
-            if not process_queue.has_room(self._config):
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-                continue
-            before = process_queue.next_offset
-            try:
-                await self._pull(process_queue)
-            except (NetworkError, RemoteError, CodecError) as error:
-                logger.warning("pull from %s is tried again: %s", process_queue.queue, error)
-                await asyncio.sleep(self._config.pull_retry_ms / 1000)
-                continue
-            if process_queue.next_offset == before:
-                # A broker that does not hold pulls must not be asked in a tight loop.
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-
-    async def _pull(self, process_queue: ProcessQueue) -> None:
+    async def _pull(self, process_queue: ProcessQueue) -> ProcessQueue:
         queue = process_queue.queue
-        known = self._rebalancer.subscriptions if self._subscribed else self._assigned
         result = await self._puller.pull(
             queue,
             process_queue.next_offset,
-            known[queue.topic],
+            self.subscriptions[queue.topic],
             messages_max=self._config.lite_pull_batch_messages,
             suspend_ms=self._config.lite_pull_suspend_ms,
         )
@@ -364,3 +283,4 @@ class LitePullConsumer(OpenedClient):
         if result.messages:
             self._ready.extend((process_queue, message) for message in result.messages)
             self._arrived.set()
+        return process_queue

@@ -16,7 +16,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message import properties as names
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import decode_records
 
 QUERY_MESSAGES = 32
 _TIME_MAX_MS = (1 << 63) - 1
@@ -59,11 +59,7 @@ class MessageAdmin(AdminRequests):
                 continue
             if response.code != ResponseCode.SUCCESS:
                 raise answer_error(address, command.code, response)
-            body, position = bytes(response.body), 0
-            while position < len(body):
-                message = decode_record(body, position)
-                position += message.store_size
-                found.append(message)
+            found.extend(decode_records(response.body))
         return sorted(found, key=lambda message: message.store_timestamp_ms)
 
     async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> DirectConsumeResult:

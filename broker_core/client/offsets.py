@@ -151,12 +151,16 @@ async def first_offset(
     Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
     """
     is_retry = queue.topic == retry_topic(group)
-    fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
-    code = RequestCode.GET_MAX_OFFSET
+    code, more = RequestCode.GET_MAX_OFFSET, {}
     if consume_from is ConsumeFrom.FIRST_OFFSET or (is_retry and consume_from is ConsumeFrom.LAST_OFFSET):
         code = RequestCode.GET_MIN_OFFSET
     elif consume_from is ConsumeFrom.TIMESTAMP and not is_retry:
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        fields["timestamp"] = str(consume_from_ms)
+        code, more = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, {"timestamp": str(consume_from_ms)}
+    return await queue_offset(instance, code, queue, **more)
+
+
+async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
+    """One of the offsets of a queue, from its broker; raises as `ClientInstance.call`."""
+    fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
     address = await instance.address_of(queue)
     return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

@@ -23,7 +23,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import decode_records
 from broker_core.protocol.names import check_group, check_topic
 
 ANY_QUEUE = -1
@@ -171,12 +171,8 @@ def _messages(response: RemotingCommand, topic: str, broker: str) -> list[Popped
     """Messages of an answer with their handles: repeated ones carry theirs, others follow from the lists."""
     fields = response.ext_fields
     starts = _starts(fields.get("startOffsetInfo", ""))
-    body = bytes(response.body)
     found: list[PoppedMessage] = []
-    position = 0
-    while position < len(body):
-        stored = decode_record(body, position)
-        position += stored.store_size
+    for stored in decode_records(response.body):
         text = stored.properties.get(_HANDLE_PROPERTY)
         if text is not None:
             handle = parse_handle(text)

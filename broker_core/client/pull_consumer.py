@@ -9,7 +9,7 @@ import asyncio
 
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
-from broker_core.client.offsets import BrokerOffsets
+from broker_core.client.offsets import BrokerOffsets, OffsetStore, queue_offset
 from broker_core.client.pulling import PullResult, QueuePuller, number
 from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
 from broker_core.config import ClientConfig, RemotingLimits
@@ -25,7 +25,37 @@ _PLAIN_PULL_TIMEOUT_MS = 10_000
 _UNSTABLE_SECONDS = 0.02
 
 
-class PullConsumer(OpenedClient):
+class QueueReads(OpenedClient):
+    """Reads of a consumer about single queues; a subclass sets ``_offsets``."""
+
+    _offsets: OffsetStore
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Queues of a topic that can be read."""
+        route = await self._instance.route(check_topic(topic), fresh=True)
+        if route is None:
+            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
+        return route.subscribe_queues()
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """The group's offset in a queue; None when it has none."""
+        return await self._offsets.read(queue)
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The lowest offset that can be read."""
+        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message gets."""
+        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
+
+    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset stored nearest to a time."""
+        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
+        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
+
+
+class PullConsumer(QueueReads):
     """Pulls from queues. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when no server answers and `RemoteError` when the answer is an error code.
@@ -44,13 +74,6 @@ class PullConsumer(OpenedClient):
         self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
         self._puller = QueuePuller(self._instance, group)
         self._offsets = BrokerOffsets(self._instance, group)
-
-    async def queues(self, topic: str) -> list[MessageQueue]:
-        """Queues of a topic that can be read."""
-        route = await self._instance.route(check_topic(topic), fresh=True)
-        if route is None:
-            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
-        return route.subscribe_queues()
 
     async def pull(
         self,
@@ -85,10 +108,6 @@ class PullConsumer(OpenedClient):
         suspend_ms = self._instance.config.lite_pull_suspend_ms
         return await self._puller.pull(queue, offset, subscription, messages_max=messages_max, suspend_ms=suspend_ms)
 
-    async def committed(self, queue: MessageQueue) -> int | None:
-        """The group's offset in a queue; None when it has none."""
-        return await self._offsets.read(queue)
-
     async def stable(self, queue: MessageQueue) -> int | None:
         """As `committed`, after all open atomic transactions that can change it have ended. Orbit's broker only."""
         fields = {"consumerGroup": self.group, "topic": queue.topic, "queueId": str(queue.queue_id)}
@@ -106,23 +125,3 @@ class PullConsumer(OpenedClient):
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Store the group's offset in a queue, and return when it is stored."""
         await self._offsets.write(queue, offset, confirmed=True)
-
-    async def min_offset(self, queue: MessageQueue) -> int:
-        """The lowest offset that can be read."""
-        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
-
-    async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset that the next message gets."""
-        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
-
-    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset stored nearest to a time."""
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
-
-
-async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
-    """One of the offsets of a queue, from its broker; raises as `ClientInstance.call`."""
-    fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
-    address = await instance.address_of(queue)
-    return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

@@ -12,7 +12,7 @@ from broker_core.errors import RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import Buffer, decode_records
 
 FLAG_COMMIT_OFFSET = 1
 FLAG_SUSPEND = 2
@@ -111,7 +111,7 @@ class QueuePuller:
         status = _STATUS.get(ResponseCode(response.code)) if response.code in _STATUS else None
         if status is None:
             raise answer_error(address, command.code, response)
-        found = _decode(bytes(response.body), queue, subscription) if status is PullStatus.FOUND else []
+        found = _decode(response.body, queue, subscription) if status is PullStatus.FOUND else []
         return PullResult(
             status,
             found,
@@ -121,16 +121,9 @@ class QueuePuller:
         )
 
 
-def _decode(body: bytes, queue: MessageQueue, subscription: Subscription) -> list[ReceivedMessage]:
-    messages: list[ReceivedMessage] = []
-    position = 0
-    while position < len(body):
-        stored = decode_record(body, position)
-        position += stored.store_size
-        message = ReceivedMessage(stored, queue)
-        if subscription.accepts(message.tags):
-            messages.append(message)
-    return messages
+def _decode(body: Buffer, queue: MessageQueue, subscription: Subscription) -> list[ReceivedMessage]:
+    messages = [ReceivedMessage(stored, queue) for stored in decode_records(body)]
+    return [message for message in messages if subscription.accepts(message.tags)]
 
 
 def number(response: RemotingCommand, name: str, address: str) -> int:

@@ -15,14 +15,22 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from broker_core.client.consumer_services import ConsumerFigures, ConsumerServices
-from broker_core.client.consuming import Concurrently, ConsumeResult, Consuming, Listener, ListenerCaller, Orderly, cancel
+from broker_core.client.consumer_services import ConsumerServices
+from broker_core.client.consuming import (
+    Concurrently,
+    ConsumeResult,
+    ConsumerFigures,
+    Consuming,
+    Listener,
+    ListenerCaller,
+    Orderly,
+    cancel,
+)
+from broker_core.client.group_consumer import GroupConsumer
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
-from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, LocalOffsets, OffsetStore, first_offset, local_offsets_path
+from broker_core.client.offsets import ConsumeFrom, LocalOffsets, local_offsets_path
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.queue_locks import HeldLocks
@@ -31,7 +39,7 @@ from broker_core.client.send_back import DEFAULT_RECONSUME_TIMES, SendBack
 from broker_core.client.subscription import Subscription, Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic, retry_topic
@@ -52,7 +60,7 @@ class MessageModel(StrEnum):
     BROADCASTING = "BROADCASTING"
 
 
-class PushConsumer(OpenedClient):
+class PushConsumer(GroupConsumer):
     """Consumes topics as a member of a group. Use it as an async context manager, or call `start` and `close`.
 
     Args:
@@ -92,32 +100,24 @@ class PushConsumer(OpenedClient):
         security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        self.group = check_group(group)
+        check_group(group)
         if not subscriptions:
             raise UsageError(f"group {group} subscribes to no topic: give at least one")
         if batch_messages < 1 or concurrency < 1:
             raise UsageError(f"batch_messages and concurrency start at 1, given are {batch_messages} and {concurrency}")
         self._broadcasting = model is MessageModel.BROADCASTING
         self._model = model
+        name = instance_name or (BROADCASTING_NAME if self._broadcasting else None)
+        instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security, name=name)
+        wanted = self._all_subscriptions(group, subscriptions, clock())
+        shared_by = None if self._broadcasting else strategy
+        rebalancer = Rebalancer(instance, group, wanted, self, strategy=shared_by, clock=clock)
+        super().__init__(group, instance, rebalancer, consume_from, consume_from_ms)
+        self._clock = clock
         self._orderly = orderly
-        self._consume_from = consume_from
-        self._consume_from_ms = consume_from_ms
         self._reconsume_times_max = reconsume_times_max
         self._offsets_directory = offsets_directory
-        self._clock = clock
-        name = instance_name or (BROADCASTING_NAME if self._broadcasting else None)
-        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security, name=name)
-        self._config = self._instance.config
-        self._rebalancer = Rebalancer(
-            self._instance,
-            group,
-            self._all_subscriptions(subscriptions, clock()),
-            self,
-            strategy=None if self._broadcasting else strategy,
-            clock=clock,
-        )
         self._puller = QueuePuller(self._instance, group)
-        self._offsets: OffsetStore = BrokerOffsets(self._instance, group)
         limit = DEFAULT_RECONSUME_TIMES if reconsume_times_max is None else reconsume_times_max
         self._send_back = SendBack(self._instance, group, reconsume_times_max=limit)
         self._locks = HeldLocks(self._instance, group) if orderly and not self._broadcasting else None
@@ -125,10 +125,6 @@ class PushConsumer(OpenedClient):
         self._caller = ListenerCaller(group, listener, self._figures)
         self._consuming = self._consuming_with(batch_messages, concurrency)
         self._services = ConsumerServices(self, self._instance, self._caller, self._figures)
-        self._process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}
-        self._background: list[asyncio.Task[None]] = []
-        self._closing = False
 
     @property
     def client_id(self) -> str:
@@ -146,10 +142,6 @@ class PushConsumer(OpenedClient):
     @property
     def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
         return self._process_queues
-
-    @property
-    def subscriptions(self) -> Mapping[str, Subscription]:
-        return self._rebalancer.subscriptions
 
     @property
     def waiting_messages(self) -> int:
@@ -173,12 +165,7 @@ class PushConsumer(OpenedClient):
             NetworkError: No name server can be reached.
             RemoteError: A broker does not serve a SQL filter; the text says why.
         """
-        await self._instance.start()
-        try:
-            await self._rebalancer.check_filters()
-        except BaseException:
-            await self._instance.close()
-            raise
+        await self._connect()
         if self._broadcasting:
             self._offsets = LocalOffsets(local_offsets_path(self._offsets_directory, self.client_id, self.group))
         self._consuming.start()
@@ -208,32 +195,9 @@ class PushConsumer(OpenedClient):
 
     # ── membership ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def producer_group(self) -> str | None:
-        return None
-
-    def consumer_data(self) -> dict[str, Any] | None:
-        """ConsumerData of the heartbeat (Source: docs/spec/remoting.md §4.5)."""
-        return {
-            "consumeFromWhere": str(self._consume_from),
-            "consumeType": "CONSUME_PASSIVELY",
-            "groupName": self.group,
-            "messageModel": str(self._model),
-            "subscriptionDataSet": [item.to_json() for item in self.subscriptions.values()],
-            "unitMode": False,
-        }
-
-    def group_changed(self, group: str) -> None:
-        """Have the queues allocated again, because members joined or left."""
-        if group == self.group:
-            self._rebalancer.wake()
-
     async def rebalance(self) -> None:
         """Allocate the queues, give up those of others, take up new ones."""
         await self._rebalancer.rebalance()
-
-    def owned_queues(self) -> set[MessageQueue]:
-        return set(self._process_queues)
 
     async def take_up(self, queue: MessageQueue) -> bool:
         """Begin to consume a queue; False when another member still has its lock."""
@@ -269,17 +233,11 @@ class PushConsumer(OpenedClient):
         """Have the queues allocated again soon."""
         self._rebalancer.wake()
 
-    def _all_subscriptions(self, wanted: Mapping[str, Wanted], version: int) -> dict[str, Subscription]:
+    def _all_subscriptions(self, group: str, wanted: Mapping[str, Wanted], version: int) -> dict[str, Subscription]:
         topics: dict[str, Wanted] = {check_topic(topic): item for topic, item in wanted.items()}
         if not self._broadcasting:
-            topics[retry_topic(self.group)] = "*"
+            topics[retry_topic(group)] = "*"
         return {topic: subscribe(topic, item, version) for topic, item in topics.items()}
-
-    def _begin(self, process_queue: ProcessQueue) -> None:
-        queue = process_queue.queue
-        self._process_queues[queue] = process_queue
-        name = f"{self.group} pull {queue.topic} {queue.queue_id}"
-        self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
 
     async def _renew_locks(self) -> None:
         if self._locks is None:
@@ -308,32 +266,9 @@ class PushConsumer(OpenedClient):
             return
         process_queue.committed_offset = offset
 
-    async def _start_offset(self, queue: MessageQueue) -> int:
-        stored = await self._offsets.read(queue)
-        if stored is not None:
-            return stored
-        return await first_offset(self._instance, self.group, queue, self._consume_from, self._consume_from_ms)
-
     # ── pulling ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _pull_loop(self, process_queue: ProcessQueue) -> None:
-        while not process_queue.dropped:
-            if not process_queue.has_room(self._config):
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-                continue
-            before = process_queue.next_offset
-            try:
-                process_queue = await self._pull(process_queue)
-            except (NetworkError, RemoteError, CodecError) as error:
-                logger.warning("pull from %s is tried again: %s", process_queue.queue, error)
-                await asyncio.sleep(self._config.pull_retry_ms / 1000)
-                continue
-            if process_queue.next_offset == before:
-                # A broker that does not hold pulls must not be asked in a tight loop.
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-
     async def _pull(self, process_queue: ProcessQueue) -> ProcessQueue:
-        """Pull once; returns the process queue of the next pull: a new one after the broker has moved the offset."""
         queue = process_queue.queue
         result = await self._puller.pull(
             queue,

@@ -27,13 +27,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Self, TypeVar
 
+from broker_core.client.blocking import LoopThread
 from broker_core.client.message import Message, ReceivedMessage, SendResult, SendStatus
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
@@ -249,8 +249,6 @@ class BlockingTransactionProducer:
 
     def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
         self._made = (name_servers, group, check, options)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"producer {group}", daemon=True)
         self._producer: TransactionProducer | None = None
 
     def __enter__(self) -> Self:
@@ -262,11 +260,11 @@ class BlockingTransactionProducer:
 
     def start(self) -> None:
         """Connect to a name server; raises `NetworkError` when there is none."""
-        self._thread.start()
+        self._thread = LoopThread(f"producer {self._made[1]}")
         try:
             self._producer = self._call(self._start())
         except BaseException:
-            self._end_loop()
+            self._thread.close()
             raise
 
     async def _start(self) -> TransactionProducer:
@@ -284,7 +282,7 @@ class BlockingTransactionProducer:
         producer, self._producer = self._producer, None
         if producer is not None:
             self._call(producer.close())
-            self._end_loop()
+            self._thread.close()
 
     def send_in_transaction(
         self,
@@ -319,12 +317,7 @@ class BlockingTransactionProducer:
         return self._producer
 
     def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(CALL_SECONDS_MAX)
-
-    def _end_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        return self._thread.begin(work).result(CALL_SECONDS_MAX)
 
 
 def _not_safe(sent: SendResult) -> str:

@@ -14,6 +14,7 @@ Source: docs/spec/store.md §2.1 to §2.5.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
@@ -236,6 +237,15 @@ def decode_record(buffer: Buffer, position: int = 0, *, check_crc: bool = False)
         properties=decode_properties(parts.properties),
         properties_bytes=parts.properties,
     )
+
+
+def decode_records(body: Buffer) -> Iterator[StoredMessage]:
+    """Concatenated records as values; raises as `decode_record`."""
+    data, position = bytes(body), 0
+    while position < len(data):
+        message = decode_record(data, position)
+        position += message.store_size
+        yield message
 
 
 def record_properties(buffer: Buffer) -> bytes:
