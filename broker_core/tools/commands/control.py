@@ -5,13 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Protocol
 
 from broker_core.errors import UsageError
 
+STOPPED = "it was stopped"
+EXIT_PIPE_CLOSED = 141
 _WORDS = ("pause", "resume", "stop")
+
+
+def say(text: str) -> None:
+    """Print a line for people, at once."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def pipe_closed() -> int:
+    """Exit code after the reader of standard output ended early (head, less)."""
+    # Python would complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_PIPE_CLOSED
 
 
 class Wakeable:
@@ -89,3 +106,33 @@ async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> 
     except (ValueError, OSError) as error:
         raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
     return transport
+
+
+class Steered(Protocol):
+    """A job that a user pauses, resumes and stops."""
+
+    @property
+    def is_paused(self) -> bool: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def stop(self, reason: str) -> None: ...
+
+
+@contextlib.asynccontextmanager
+async def steered(job: Steered, wakeable: Wakeable, watch: Coroutine[Any, Any, None], *, by_input: bool) -> AsyncIterator[None]:
+    """While the block lasts, run ``watch``, and steer the job by signals and, if ``by_input``, by lines of standard input."""
+
+    def command(word: str) -> None:
+        if word == "pause":
+            job.pause()
+        elif word == "resume":
+            job.resume()
+        else:
+            job.stop(STOPPED)
+        wakeable.wake()
+
+    with interrupts(lambda: command("stop")), contextlib.ExitStack() as stack:
+        stack.callback(asyncio.create_task(watch, name="progress").cancel)
+        if by_input:
+            stack.callback((await listen(command, say)).close)
+        yield

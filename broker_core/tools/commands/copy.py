@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import FindSaved, access_of, access_of_environment, no_saved, target_environment
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
-from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
+from broker_core.tools.commands.control import STOPPED, Wakeable, cancelled_by_signals, say, steered
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import Ends, check_same, opened
@@ -38,7 +37,6 @@ EXIT_PARTIAL = 1
 EXIT_INTERRUPTED = 130
 PROGRESS_INTERVAL_S = 1.0
 WAIT_MAX_S = 3_600.0
-STOPPED = "it was stopped"
 
 TargetRefusal = Callable[[str, bool], str]
 """Why nothing may be copied to a target (its text, whether it is a store); empty if it may."""
@@ -68,13 +66,13 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store:
         use_connections(arguments, find_saved)
         return asyncio.run(_cancellable(arguments, refusal))
     except OrbitError as error:
-        _say(f"orbit copy: {error.message}")
+        say(f"orbit copy: {error.message}")
         return error.exit_code
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _say("orbit copy: interrupted before anything was copied")
+        say("orbit copy: interrupted before anything was copied")
         return EXIT_INTERRUPTED
     except OSError as error:
-        _say(f"orbit copy: {error}. Nothing more was copied; go on with --resume when this is mended")
+        say(f"orbit copy: {error}. Nothing more was copied; go on with --resume when this is mended")
         return EXIT_PARTIAL
 
 
@@ -139,11 +137,6 @@ def _environment(end: str) -> Mapping[str, str]:
     return target_environment(alone=False) if end == "target" else os.environ
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
 async def _cancellable(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
     with cancelled_by_signals():
         return await _copy(arguments, refusal)
@@ -171,10 +164,10 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
     async with opened(order, source=security[0], target=security[1], serve=serving_store, dry=arguments.dry_run) as ends:
         plan = await CopyPlanner(order, ends.source, ends.target).plan()
         for line in plan.lines():
-            _say(line)
+            say(line)
         if arguments.dry_run:
             reason = refusal(order.target, order.target_is_store)
-            _say(f"dry run: nothing was changed{f'; a run would be refused: {reason}' if reason else ''}")
+            say(f"dry run: nothing was changed{f'; a run would be refused: {reason}' if reason else ''}")
             return 0
         with CopyReceipt(arguments.receipt or _new_file(), plan) as receipt:
             return await _carry_out(receipt, ends, arguments)
@@ -277,28 +270,15 @@ def _new_file() -> Path:
 
 async def _carry_out(receipt: CopyReceipt, ends: Ends, arguments: argparse.Namespace) -> int:
     wakeable = Wakeable()
-    outside = CopySurroundings(asyncio.get_running_loop().time, wakeable.wait, _say)
+    outside = CopySurroundings(asyncio.get_running_loop().time, wakeable.wait, say)
     rate = arguments.rate or receipt.plan.order.rate
     control = CopyControl(outside, rate=rate, wait_max_s=arguments.wait_max)
     runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, control)
-    _say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {counted(receipt.plan.count, 'message')} to send")
+    say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {counted(receipt.plan.count, 'message')} to send")
 
-    def command(word: str) -> None:
-        if word == "pause":
-            control.pause()
-        elif word == "resume":
-            control.resume()
-        else:
-            control.stop(STOPPED)
-        wakeable.wake()
-
-    with interrupts(lambda: command("stop")), contextlib.ExitStack() as stack:
-        watch = asyncio.create_task(_watch(receipt, control), name="copy progress")
-        stack.callback(watch.cancel)
-        if arguments.control:
-            stack.callback((await listen(command, _say)).close)
+    async with steered(control, wakeable, _watch(receipt, control), by_input=arguments.control):
         await runner.run()
-    _say(_last_word(receipt, control, runner))
+    say(_last_word(receipt, control, runner))
     if _is_complete(receipt, runner):
         return 0
     return EXIT_INTERRUPTED if control.stopped_because == STOPPED else EXIT_PARTIAL
@@ -330,7 +310,7 @@ async def _watch(receipt: CopyReceipt, control: CopyControl) -> None:
         await asyncio.sleep(PROGRESS_INTERVAL_S)
         done = receipt.counts.done
         if done != before or control.is_paused:
-            _say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if control.is_paused else ''}")
+            say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if control.is_paused else ''}")
         before = done
         # After a crash of this machine the next run looks for messages missing in the receipt at the target.
         await asyncio.to_thread(receipt.sync)

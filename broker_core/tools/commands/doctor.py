@@ -10,17 +10,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 from dataclasses import asdict
 
 from broker_core.cluster.access import HELP, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
+from broker_core.tools.commands.control import pipe_closed
 from broker_core.tools.doctor import Doctor, Hop
 
 EXIT_FAULTS = 1
-EXIT_PIPE_CLOSED = 141
 
 _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 interrupted"
 
@@ -42,9 +41,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     except KeyboardInterrupt:
         return fail("orbit doctor", CancelledByUserError("interrupted"), as_json=arguments.json)
     except BrokenPipeError:
-        # The reader ended early (head, less). Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     return EXIT_FAULTS if doctor.faults else 0
 
 

@@ -38,6 +38,7 @@ from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.tools.commands.control import pipe_closed
 from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
@@ -49,7 +50,6 @@ from broker_core.transport.event_loop import new_event_loop
 EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
 EXIT_TERMINATED = 143
-EXIT_PIPE_CLOSED = 141
 _WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EISDIR))
 """A search only reads, so these errors concern its output."""
 PROGRESS_INTERVAL_S = 1.0
@@ -108,9 +108,7 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
     except BrokenPipeError:
-        # The reader ended early (head, less). Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     except OSError as error:
         return _fail(_refused(arguments, error))
     except OrbitError as error:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,9 +25,9 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.ownership import check_directory, open_failed
 from broker_core.errors import ForeignStoreError, OrbitError
 from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.tools.commands.control import pipe_closed
 
 EXIT_UNSOUND = 1
-EXIT_PIPE_CLOSED = 141
 
 _KINDS = ("messages", "queues", "index", "config")
 
@@ -44,9 +43,7 @@ def main(argv: list[str]) -> int:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader ended early (head, less). Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     except OSError as error:
         return _fail(open_failed(arguments.directory, error))
     except OrbitError as error:
