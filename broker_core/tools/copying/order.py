@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from broker_core.errors import CodecError, UsageError
@@ -75,9 +75,6 @@ class CopyOrder:
         if self.offsets and not self.groups:
             raise UsageError("say with --groups whose offsets are set; --groups '*' for all groups of the topics")
         Pace(rate=self.rate)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_json(cls, values: Any) -> CopyOrder:  # noqa: ANN401  JSON

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from broker_core.counted import counted
@@ -119,9 +119,6 @@ class CopyPlan:
 
     def topic_of(self, part: CopyPart) -> TopicPlan:
         return next(topic for topic in self.topics if topic.source == part.topic)
-
-    def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "order": self.order.as_json()}
 
     @classmethod
     def from_json(cls, values: Any) -> CopyPlan:  # noqa: ANN401  JSON

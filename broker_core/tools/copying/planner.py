@@ -8,22 +8,22 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker_core.client.admin import AdminClient
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
+from broker_core.cluster.time_bounds import within_times
 from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.admin.groups import GROUP_KEYS
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import LMQ_PREFIX, check_group, is_group_name, is_system_group
-from broker_core.tools.copying.boundaries import copied_part
 from broker_core.tools.copying.copied_message import is_reserved, target_topic
 from broker_core.tools.copying.mapping import TargetQueues, differences, matched, wanted_queues
-from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder
+from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder, CopyRange
 from broker_core.tools.copying.plan import CopyPart, CopyPlan, GroupPlan, OffsetPlan, TopicPlan
 
 GROUPS_ASKED_MAX = 50
@@ -313,3 +313,17 @@ class CopyPlanner:
             raise RemoteError(f"broker {part.broker} of {part.topic} is gone", code=1)
         source = QueueSlice(part.topic, part.broker, address, part.queue_id, part.first, part.end)
         return [len(record) for record in (await self._puller.pull(source, part.first)).records()]
+
+
+async def copied_part(puller: Puller, whole: QueueSlice, wanted: CopyRange) -> QueueSlice:
+    """The copied part of a whole queue; raises as `Puller`."""
+    part = await within_times(puller, whole, wanted.since_ms, wanted.until_ms)
+    first, end = part.first, part.end
+    if wanted.first_offset is not None:
+        first = max(first, wanted.first_offset)
+    if wanted.end_offset is not None:
+        end = min(end, wanted.end_offset)
+    if wanted.last is not None:
+        first = max(first, end - wanted.last)
+    first = min(first, whole.end)
+    return replace(part, first=first, end=max(first, end))

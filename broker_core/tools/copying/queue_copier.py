@@ -11,10 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Protocol
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
@@ -29,20 +27,13 @@ from broker_core.tools.copying.reading import PartReader, SourceRead
 from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.replay.item import ReplayItem, item_of_message
 from broker_core.tools.replay.rewrite import Outgoing, Skipped
-from broker_core.tools.replay.send_batch import ReadyMessage, SendBatch
+from broker_core.tools.replay.send_batch import RawSender, ReadyMessage, SendBatch
 
 SEND_TIMEOUT_MS = 10_000
 LOOKED_AT_MAX = 100_000
 LOOKED_AT_BYTES_MAX = 64 * 1024 * 1024
 """Messages of the target queue, and their bodies, that are searched for one that may have arrived."""
 _NEVER_TAKEN = frozenset((ResponseCode.MESSAGE_ILLEGAL,))
-
-
-class CopySender(Protocol):
-    """The part of a producer that a copy uses."""
-
-    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
-        """Send once, as it is."""
 
 
 class QueueCopier:
@@ -61,7 +52,7 @@ class QueueCopier:
         *,
         receipt: CopyReceipt,
         target: AdminClient,
-        sender: CopySender,
+        sender: RawSender,
         control: CopyControl,
     ) -> None:
         self._queue = queue

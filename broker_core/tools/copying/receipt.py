@@ -17,7 +17,7 @@ Every source offset of the plan is in exactly one line of copied, leftOut and go
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -97,7 +97,7 @@ class CopyReceipt:
                 self.plan = self._read_plan()
             else:
                 self.plan = plan
-                self._write({"orbitCopy": RECEIPT_VERSION, "plan": plan.as_json()})
+                self._write({"orbitCopy": RECEIPT_VERSION, "plan": asdict(plan)})
                 self.sync()
             self.parts = [
                 PartState(part.first, part.first, part.to_offset, self._wanted_positions(part.number))

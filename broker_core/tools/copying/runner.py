@@ -14,9 +14,10 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.control import CopyControl, CopyStoppedError
 from broker_core.tools.copying.plan import GroupPlan, OffsetPlan, TopicPlan
-from broker_core.tools.copying.queue_copier import CopySender, QueueCopier
+from broker_core.tools.copying.queue_copier import QueueCopier
 from broker_core.tools.copying.reading import PartReader
 from broker_core.tools.copying.receipt import CopyReceipt
+from broker_core.tools.replay.send_batch import RawSender
 
 QUEUES_AT_ONCE = 16
 """Target queues that are written to concurrently."""
@@ -32,7 +33,7 @@ class CopyRunner:
     """
 
     def __init__(
-        self, receipt: CopyReceipt, source: AdminClient, target: AdminClient, sender: CopySender, control: CopyControl
+        self, receipt: CopyReceipt, source: AdminClient, target: AdminClient, sender: RawSender, control: CopyControl
     ) -> None:
         self._receipt = receipt
         self._plan = receipt.plan

@@ -19,7 +19,7 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -71,8 +71,8 @@ class ReplayPlan:
             "version": PLAN_VERSION,
             "source": self.source,
             "nameServers": self.name_servers,
-            "target": self.target.as_json(),
-            "pace": self.pace.as_json(),
+            "target": asdict(self.target),
+            "pace": asdict(self.pace),
             "count": self.count,
             "bodyBytes": self.body_bytes,
             "connection": self.saved_as,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from broker_core.errors import CodecError, UsageError
@@ -38,9 +38,6 @@ class Pace:
         by_rate = count / self.rate if self.rate else 0.0
         by_time = max(elapsed_ms, 0) / 1000 / self.speed if self.speed else 0.0
         return max(by_rate, by_time)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_json(cls, values: Any) -> Pace:  # noqa: ANN401  JSON

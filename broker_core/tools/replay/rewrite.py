@@ -7,7 +7,7 @@ transaction, a retry would count on).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
@@ -49,9 +49,6 @@ class ReplayTarget:
     def __post_init__(self) -> None:
         if bool(self.topic) + bool(self.group) + self.to_origin != 1:
             raise UsageError("a replay goes to one topic, to a group, or to the topics of origin: name one of them")
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_json(cls, values: Any) -> ReplayTarget:  # noqa: ANN401  JSON

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from broker_core.client.message import RawMessage, SendResult
+from broker_core.client.message import SendResult
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
@@ -22,7 +22,7 @@ from broker_core.protocol.message.properties import UNIQUE_KEY, encode_propertie
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.journal import ReplayJournal, Result
 from broker_core.tools.replay.rewrite import Outgoing, Skipped, outgoing
-from broker_core.tools.replay.send_batch import ReadyMessage, SendBatch
+from broker_core.tools.replay.send_batch import RawSender, ReadyMessage, SendBatch
 
 GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
@@ -35,14 +35,11 @@ BUSY_PAUSES_S = (0.1, 0.4, 1.6, 3.2)
 _BUSY = frozenset((ResponseCode.SYSTEM_BUSY,))
 
 
-class ReplaySender(Protocol):
+class ReplaySender(RawSender, Protocol):
     """The part of a producer that a replay uses."""
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """Queues that messages of a topic can go to."""
-
-    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
-        """Send once, as it is."""
+        """Queues for messages of a topic."""
 
 
 @dataclass(frozen=True, slots=True)

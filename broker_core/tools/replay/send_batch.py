@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from broker_core.client.message import RawMessage
+from broker_core.client.message import RawMessage, SendResult
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.batch import FRAME_BYTES, BatchMember, encode_batch
 from broker_core.tools.replay.item import ReplayItem
@@ -13,6 +13,13 @@ from broker_core.tools.replay.rewrite import Outgoing
 
 BATCH_MESSAGES_MAX = 64
 BATCH_BYTES_MAX = 128 * 1024
+
+
+class RawSender(Protocol):
+    """The part of a producer that sends encoded messages."""
+
+    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        """As `Producer.send_raw`."""
 
 
 class ReadyMessage(NamedTuple):

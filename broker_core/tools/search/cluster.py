@@ -23,7 +23,7 @@ from typing import Any
 from broker_core.client.admin import AdminClient
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.records import split_records
-from broker_core.cluster.slices import QueueSlice
+from broker_core.cluster.slices import CLOCK_MARGIN_MS, QueueSlice
 from broker_core.counted import counted
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
@@ -31,14 +31,13 @@ from broker_core.protocol.message.message_id import offset_message_id, parse_off
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.cluster_parts import ClusterParts
-from broker_core.tools.search.columns import topic_verdict
-from broker_core.tools.search.expression import Comparison, Expression, comparisons, verdict
-from broker_core.tools.search.facts import MessageFacts, compare, matches
+from broker_core.tools.search.columns import may_match
+from broker_core.tools.search.expression import Expression, comparisons
+from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.gaps import Gaps, unknown_topic
 from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls
 from broker_core.tools.search.pulled_filter import PulledFilter
 from broker_core.tools.search.results import Hit, Outcome, SearchStep, limit_reason, undecoded_reason
-from broker_core.tools.search.store_times import CLOCK_MARGIN_MS
 
 KEY_ANSWER_MESSAGES = 64
 UNIQUE_ANSWER_MESSAGES = 32
@@ -126,9 +125,9 @@ class ClusterSearch:
     async def _prepare(self) -> None:
         topics = await self._places.topics()
         for topic in sorted(literal_topics(self._expression) - topics):
-            if self._may_match(topic, None):
+            if may_match(self._expression, topic, None):
                 self._gaps.add(unknown_topic(topic, topics))
-        self._topics = sorted(topic for topic in topics if self._may_match(topic, None))
+        self._topics = sorted(topic for topic in topics if may_match(self._expression, topic, None))
         if self._lookups is not None:
             self.plan = f"lookup of {counted(len(self._lookups), 'key')} in {counted(len(self._topics), 'topic')}"
             self.total_messages = len(self._lookups)
@@ -210,22 +209,14 @@ class ClusterSearch:
 
     # ---- queues --------------------------------------------------------------------------------------------------------
 
-    def _may_match(self, topic: str, queue_id: int | None) -> bool:
-        def known(comparison: Comparison) -> bool | None:
-            if comparison.field.name == "queue":
-                return None if queue_id is None else compare(comparison, (queue_id,))
-            return topic_verdict(comparison, topic)
-
-        return verdict(self._expression, known) is not False
-
     async def _add_parts(self, topic: str) -> None:
         stored = interval_of(self._expression, "stored").widened(CLOCK_MARGIN_MS)
         offsets = interval_of(self._expression, "offset")
 
-        def may_match(broker: str, queue_id: int) -> bool:
-            return self._may_match(topic, self._queue_number(broker, queue_id))
+        def may_hold(broker: str, queue_id: int) -> bool:
+            return may_match(self._expression, topic, self._queue_number(broker, queue_id))
 
-        self._parts += await self._places.parts_of(topic, may_match, stored, offsets)
+        self._parts += await self._places.parts_of(topic, may_hold, stored, offsets)
 
     async def _pulled(self, part: QueueSlice, offset: int) -> tuple[list[bytes], int]:
         """Records of a part from an offset on, and the next offset."""

@@ -21,7 +21,15 @@ import numpy.typing as npt
 from broker_core.engine.store.layout import Bools, Bytes, Int64s, RecordHeads
 from broker_core.engine.store.record_columns import topic_groups
 from broker_core.protocol.message.sys_flag import COMPRESSED
-from broker_core.tools.search.expression import AnyCondition, Comparison, EveryCondition, Expression, NotCondition, Operator
+from broker_core.tools.search.expression import (
+    AnyCondition,
+    Comparison,
+    EveryCondition,
+    Expression,
+    NotCondition,
+    Operator,
+    verdict,
+)
 from broker_core.tools.search.facts import ORDERS, compare
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.tools.search.needles import needles_of
@@ -79,6 +87,17 @@ def topic_verdict(comparison: Comparison, topic: str) -> bool | None:
             group = group_of_topic(topic)
             return compare(comparison, (group,)) if group else None
     return None
+
+
+def may_match(expression: Expression, topic: str, queue_id: int | None) -> bool:
+    """Whether a message of a topic may match, in one of its queues or, without an id, in any."""
+
+    def known(comparison: Comparison) -> bool | None:
+        if comparison.field.name == "queue":
+            return None if queue_id is None else compare(comparison, (queue_id,))
+        return topic_verdict(comparison, topic)
+
+    return verdict(expression, known) is not False
 
 
 class WindowFilter:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker_core.cluster.slices import CLOCK_MARGIN_MS
 from broker_core.counted import counted
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.newer_layouts import check_layout
@@ -23,13 +24,12 @@ from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import LMQ_PREFIX
 from broker_core.tools.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
-from broker_core.tools.search.columns import topic_verdict
-from broker_core.tools.search.expression import Comparison, Expression, verdict
-from broker_core.tools.search.facts import compare
+from broker_core.tools.search.columns import may_match
+from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.keys import KeyIndex, Range
 from broker_core.tools.search.needles import offset_in_id
 from broker_core.tools.search.queues import Queues, QueueSpan
-from broker_core.tools.search.store_times import CLOCK_MARGIN_MS, file_times, narrowed_span, narrowed_to_files
+from broker_core.tools.search.store_times import file_times, narrowed_span, narrowed_to_files
 
 QUEUE_SHARE_MAX = 0.25
 """With more than this share of a store's messages in the chosen queues, the log is read as a whole."""
@@ -125,7 +125,7 @@ class Planner:
     def _lookup_plan(self, lookups: frozenset[Lookup]) -> Plan | None:
         """A plan by the index; None when it would take so many lookups that a scan is faster."""
         every = self._topics | literal_topics(self.expression) | self.queues.named_topics()
-        topics = [topic for topic in sorted(every) if self._may_match(topic, None)]
+        topics = [topic for topic in sorted(every) if may_match(self.expression, topic, None)]
         if len(topics) * len(lookups) > QUESTIONS_MAX:
             return None
         index = KeyIndex(self.log.root, self.log.min_offset, self.log_end)
@@ -151,8 +151,10 @@ class Planner:
 
     def _chosen_spans(self) -> list[QueueSpan] | None:
         """Spans of queues to read; None when the log is the better way."""
-        may_match = {topic: self._may_match(topic, None) for topic in self._topics}
-        chosen = [span for span in self._spans if may_match[span.topic] and self._may_match(span.topic, span.queue_id)]
+        has_match = {topic: may_match(self.expression, topic, None) for topic in self._topics}
+        chosen = [
+            span for span in self._spans if has_match[span.topic] and may_match(self.expression, span.topic, span.queue_id)
+        ]
         if len(chosen) == len(self._spans):
             return None
         if self._stored != EVERYTHING:
@@ -164,14 +166,6 @@ class Planner:
         chosen = [span for span in chosen if span.first < span.end]
         in_log = self._messages_in([self._log_range()])
         return chosen if _messages(chosen) <= in_log * QUEUE_SHARE_MAX else None
-
-    def _may_match(self, topic: str, queue_id: int | None) -> bool:
-        def known(comparison: Comparison) -> bool | None:
-            if comparison.field.name == "queue":
-                return None if queue_id is None else compare(comparison, (queue_id,))
-            return topic_verdict(comparison, topic)
-
-        return verdict(self.expression, known) is not False
 
     def _queue_plan(self, spans: list[QueueSpan]) -> Plan:
         if not spans:

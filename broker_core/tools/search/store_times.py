@@ -14,8 +14,6 @@ from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAG
 from broker_core.tools.search.bounds import Interval
 from broker_core.tools.search.queues import Queues, QueueSpan
 
-CLOCK_MARGIN_MS = 10_000
-"""How far a broker's clock may have been set back without a message of a time being missed."""
 _TIMESTAMP_BYTES = 76
 """Bytes from the start of a record to the end of STORETIMESTAMP, with an IPv6 host before it."""
 assert _TIMESTAMP_BYTES <= SMALLEST_RECORD
