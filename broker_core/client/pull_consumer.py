@@ -11,11 +11,12 @@ from broker_core.client.instance import ClientInstance, ClientSecurity, answer_e
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.offsets import BrokerOffsets, OffsetStore, queue_offset
 from broker_core.client.pulling import PullResult, QueuePuller, number
-from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
+from broker_core.client.subscription import Wanted, subscribe
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
 from broker_core.protocol.atomic import Refusal
 from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.filter.rejection import ALL_TAGS
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic

@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, repeat
-from broker_core.client.subscription import SQL92, Subscription
+from broker_core.client.subscription import Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.admin.connections import read_member_ids
 from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.allocation import Strategy
 from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.filter.rejection import SQL92
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
 

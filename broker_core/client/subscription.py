@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broker_core.errors import UsageError
+from broker_core.protocol.filter.rejection import ALL_TAGS, SQL92, TAG
 from broker_core.protocol.message.tags import java_string_hash
-
-ALL_TAGS = "*"
-TAG = "TAG"
-SQL92 = "SQL92"
 
 
 @dataclass(frozen=True, slots=True)

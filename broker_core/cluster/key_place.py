@@ -11,7 +11,7 @@ from pathlib import Path
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.access import line_of_file
-from broker_core.cluster.details import kept_as_of, read_line, security_of
+from broker_core.cluster.details import kept_as_of, security_of
 from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import UsageError
 
@@ -49,8 +49,3 @@ def history_folder(name_servers: str, place: str = "") -> Path:
     The details at ``place`` may have earlier name servers, whose folder is used then.
     """
     return folder_of((kept_as_of(_line_at(place)) if place else "") or name_servers)
-
-
-def read_details_line(fd: int) -> bytes:
-    """A line of details from a descriptor, and not a byte more; raises as `broker_core.cluster.details.read_line`."""
-    return read_line(fd)
