@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
@@ -106,20 +106,6 @@ class ListenerCaller:
             )  # fmt: skip
         self._figures.returned(messages, done=done, seconds=clock() - started)
         return done
-
-
-class Consuming(Protocol):
-    def start(self) -> None:
-        """Begin."""
-
-    def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        """Consume messages that were just added to a process queue."""
-
-    async def finish_queue(self, process_queue: ProcessQueue) -> bool:
-        """Wait until the listener has no message of a queue, if order requires it; False when that takes too long."""
-
-    async def close(self) -> None:
-        """End, after a bounded wait for running listeners."""
 
 
 class Concurrently:
@@ -235,7 +221,7 @@ class Orderly:
             self._lanes[process_queue] = _Lane(asyncio.create_task(self._run(process_queue, stop), name=name), stop)
 
     async def finish_queue(self, process_queue: ProcessQueue) -> bool:
-        """As `Consuming.finish_queue`; no further call begins meanwhile."""
+        """Wait until the listener has no message of a queue, and begin no call; False when that takes too long."""
         lane = self._lanes.get(process_queue)
         if lane is None:
             return True
@@ -276,6 +262,9 @@ class Orderly:
         left = set(map(id, await self._failed(process_queue, messages)))
         process_queue.remove([message for message in messages if id(message) not in left])
         return self._config.suspend_queue_ms if left else 0
+
+
+Consuming = Concurrently | Orderly
 
 
 class _Lane(NamedTuple):

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import sys
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.demo_flows import PAYING_GROUP, SideFlows
+from broker_core.client.demo_flows import PAYING_GROUP, DemoTotals, SideFlows
 from broker_core.client.demo_shop import (
     INVENTORY,
     ORDER_TIMEOUT,
@@ -37,6 +35,7 @@ from broker_core.client.transaction import TransactionProducer
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.message.tags import java_string_hash
+from broker_core.transport.event_loop import interrupts
 
 DEFAULT_RATE: Final = 1_200
 RATE_MAX: Final = 20_000
@@ -77,14 +76,6 @@ GROUPS: Final = (
 )
 
 
-@dataclass(slots=True)
-class DemoTotals:
-    sent: int = 0
-    failed: int = 0
-    consumed: dict[str, int] = field(default_factory=lambda: {group.name: 0 for group in GROUPS})
-    last_failure: str = ""
-
-
 async def play(
     name_server: str,
     *,
@@ -115,7 +106,7 @@ async def play(
         raise UsageError(f"{seconds} seconds cannot be played: give more than 0")
     demo = _Demo(name_server, rate, seed, say or _print_line)
     async with contextlib.AsyncExitStack() as stack:
-        stack.enter_context(_stopped_by_signals(demo.stop))
+        stack.enter_context(interrupts(demo.stop))
         if parent_pipe:
             stack.callback((await _watch_parent(demo.stop)).close)
         await demo.run(seconds)
@@ -124,7 +115,7 @@ async def play(
 
 class _Demo:
     def __init__(self, name_server: str, rate: int, seed: int, say: Callable[[str], None]) -> None:
-        self.totals = DemoTotals()
+        self.totals = DemoTotals({group.name: 0 for group in GROUPS})
         self._name_server = name_server
         self._rate = rate
         self._shop = Shop(seed, wall_clock_ms)
@@ -299,19 +290,6 @@ async def _create_topics(name_server: str) -> None:
                 names = ", ".join(sorted(missing))
                 raise NetworkError(f"the name server {name_server} does not know {names}: is a broker registered with it?")
             await asyncio.sleep(_TICK_SECONDS)
-
-
-@contextlib.contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
 
 
 class _ParentWatch(asyncio.Protocol):

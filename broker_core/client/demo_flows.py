@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Final
 
 from broker_core.client.demo_shop import Shop
 from broker_core.client.message import Message, ReceivedMessage
@@ -37,10 +38,14 @@ _CHECK_WEIGHTS = (45, 10, 45)
 _STATES = (LocalState.COMMIT, LocalState.ROLLBACK, LocalState.UNKNOWN)
 
 
-class Totals(Protocol):
-    sent: int
-    failed: int
-    last_failure: str
+@dataclass(slots=True)
+class DemoTotals:
+    """Counts of a demo so far; ``consumed`` by group."""
+
+    consumed: dict[str, int]
+    sent: int = 0
+    failed: int = 0
+    last_failure: str = ""
 
 
 class SideFlows:
@@ -52,7 +57,9 @@ class SideFlows:
         pause: Sleeps, at most until the end of the demo.
     """
 
-    def __init__(self, shop: Shop, totals: Totals, rate: int, seed: int, *, pause: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(
+        self, shop: Shop, totals: DemoTotals, rate: int, seed: int, *, pause: Callable[[float], Awaitable[None]]
+    ) -> None:
         self._shop = shop
         self._totals = totals
         self._delayed_per_second = min(rate * _DELAYED_SHARE, _DELAYED_PER_SECOND_MAX)

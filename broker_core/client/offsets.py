@@ -6,7 +6,6 @@ import asyncio
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.pulling import number
@@ -25,14 +24,6 @@ class ConsumeFrom(StrEnum):
     TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
 
 
-class OffsetStore(Protocol):
-    async def read(self, queue: MessageQueue) -> int | None:
-        """The offset of the group in a queue; None when it has none."""
-
-    async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """Store an offset; with ``confirmed`` return when it is stored, else when it is sent."""
-
-
 class BrokerOffsets:
     """Offsets at the brokers, shared by all members of a group."""
 
@@ -41,7 +32,7 @@ class BrokerOffsets:
         self._group = group
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`; a broker answers 0 for a new group on a young queue.
+        """The offset of the group in a queue; None when it has none. A broker answers 0 for a new group on a young queue.
 
         Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
         """
@@ -55,7 +46,7 @@ class BrokerOffsets:
         return None
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """As `OffsetStore.write`; raises as `read`."""
+        """Store an offset; with ``confirmed`` return when it is stored, else when it is sent. Raises as `read`."""
         command = RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET, {**self._fields(queue), "commitOffset": str(offset)})
         address = await self._instance.address_of(queue)
         if confirmed:
@@ -76,11 +67,11 @@ class LocalOffsets:
         self._lock = asyncio.Lock()
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`; raises `UsageError` when neither the file nor its backup can be read."""
+        """As `BrokerOffsets.read`; raises `UsageError` when neither the file nor its backup can be read."""
         return (await self._loaded()).get(queue)
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:  # noqa: ARG002  it always is
-        """As `OffsetStore.write`; on disk when it returns. Raises `OSError` when it cannot be written."""
+        """As `BrokerOffsets.write`; on disk when it returns. Raises `OSError` when it cannot be written."""
         offsets = await self._loaded()
         offsets[queue] = offset
         async with self._lock:
@@ -120,6 +111,9 @@ class LocalOffsets:
         if self._path.exists():
             self._path.replace(self._backup)
         fresh.replace(self._path)
+
+
+OffsetStore = BrokerOffsets | LocalOffsets
 
 
 def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:

@@ -29,28 +29,11 @@ from broker_core.transport.tls import client_tls
 from broker_core.transport.way import SocksProxy, SshTunnel, Way
 
 LINE_BYTES_MAX = 256 * 1024
-_KINDS = {
-    "nameServers": str,
-    "keptAs": str,
-    "readOnly": bool,
-    "accessKey": str,
-    "secretKey": str,
-    "securityToken": str,
-    "tls": bool,
-    "authority": str,
-    "certificate": str,
-    "key": str,
-    "verify": bool,
-    "addresses": dict,
-    "socks": str,
-    "socksUser": str,
-    "socksPassword": str,
-    "ssh": str,
-    "sshUser": str,
-    "sshKey": str,
-    "sshPassphrase": str,
-    "sshKnownHosts": str,
-}
+_TEXTS = (
+    "nameServers", "keptAs", "accessKey", "secretKey", "securityToken", "authority", "certificate", "key", "socks", "socksUser",
+    "socksPassword", "ssh", "sshUser", "sshKey", "sshPassphrase", "sshKnownHosts",
+)  # fmt: skip
+_KINDS = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(("readOnly", "tls", "verify"), bool), "addresses": dict}
 
 
 def read_line(fd: int) -> bytes:

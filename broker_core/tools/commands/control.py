@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
 from broker_core.errors import UsageError
+from broker_core.transport.event_loop import interrupts
 
 STOPPED = "it was stopped"
 EXIT_PIPE_CLOSED = 141
@@ -46,19 +47,6 @@ class Wakeable:
 
     def wake(self) -> None:
         self._changed.set()
-
-
-@contextlib.contextmanager
-def interrupts(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop`` at SIGINT and SIGTERM while the block lasts."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
 
 
 @contextlib.contextmanager
