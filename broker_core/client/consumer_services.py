@@ -22,7 +22,7 @@ from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, ve
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.message.record import decode_record
-from broker_core.transport.connection import Connection
+from broker_core.transport.connection import Connection, Handler
 
 logger = logging.getLogger(__name__)
 
@@ -64,10 +64,10 @@ class ConsumerServices:
         self._figures = figures
         self._started_ms = figures.clock()
         self._tasks: set[asyncio.Task[None]] = set()
-        instance.on_request(RequestCode.GET_CONSUMER_RUNNING_INFO, self._running_info)
-        instance.on_request(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._consume_directly)
-        instance.on_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._status)
-        instance.on_request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._reset_offsets)
+        instance.on_request(RequestCode.GET_CONSUMER_RUNNING_INFO, self._for_group("consumerGroup", self._running_info))
+        instance.on_request(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._for_group("consumerGroup", self._consume_directly))
+        instance.on_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._for_group("group", self._status))
+        instance.on_request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._for_group("group", self._reset_offsets))
 
     async def close(self) -> None:
         """Cancel pending answers."""
@@ -80,16 +80,16 @@ class ConsumerServices:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _other_group(self, command: RemotingCommand, name: str) -> RemotingCommand | None:
-        group = command.ext_fields.get(name, "")
-        if group == self._consumer.group:
-            return None
-        return command.reply(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+    def _for_group(self, name: str, serve: Handler) -> Handler:
+        def served(connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+            group = command.ext_fields.get(name, "")
+            if group == self._consumer.group:
+                return serve(connection, command)
+            return command.reply(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+
+        return served
 
     def _running_info(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        refusal = self._other_group(command, "consumerGroup")
-        if refusal is not None:
-            return refusal
         consumer = self._consumer
         seconds = max(self._figures.clock() - self._started_ms, 1) / 1000
         body: dict[str, Any] = {
@@ -127,9 +127,6 @@ class ConsumerServices:
         }
 
     def _status(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        refusal = self._other_group(command, "group")
-        if refusal is not None:
-            return refusal
         topic = command.ext_fields.get("topic", "")
         table = {
             queue: item.committable_offset for queue, item in self._consumer.process_queues.items() if queue.topic == topic
@@ -137,9 +134,6 @@ class ConsumerServices:
         return command.reply(body=emit({"consumerTable": {}, "messageQueueTable": table}))
 
     def _consume_directly(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
-        refusal = self._other_group(command, "consumerGroup")
-        if refusal is not None:
-            return refusal
         stored = decode_record(command.body)
         queue = MessageQueue(stored.topic, command.ext_fields.get("brokerName", ""), stored.queue_id)
         self._spawn(self._consume_one(connection, command, ReceivedMessage(stored, queue)))
@@ -158,9 +152,6 @@ class ConsumerServices:
         connection.send(command.reply(body=emit(result)))
 
     def _reset_offsets(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        refusal = self._other_group(command, "group")
-        if refusal is not None:
-            return refusal
         self._spawn(self._reset(read_reset_offsets(command.body)))
         return command.reply()
 

@@ -27,7 +27,7 @@ from broker_core.protocol.json_body import JsonBodyError, MessageQueue, emit
 from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_topic
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import ConnectionPool, parse_address
-from broker_core.transport.connection import Connection, RequestTimeoutError
+from broker_core.transport.connection import Connection, Handler, RequestTimeoutError
 from broker_core.transport.way import Way
 
 logger = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class ClientInstance:
             addresses=secured.addresses,
             way=secured.way,
         )
-        self._on_requests: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
+        self._on_requests: dict[int, Handler] = {}
         self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
         if not self._name_servers:
             raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
@@ -156,18 +156,16 @@ class ClientInstance:
         """Have ``callback`` called whenever a refresh finds a changed route."""
         self._on_routes_changed.append(callback)
 
-    def on_request(self, code: int, serve: Callable[[Connection, RemotingCommand], RemotingCommand | None]) -> None:
+    def on_request(self, code: int, serve: Handler) -> None:
         """Have ``serve`` answer brokers' requests of one code; it returns None to answer later or never."""
         self._on_requests[code] = serve
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def call(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
-        """Send a request and return its response if that is a success.
+        """Send a request and return its response; raises `RemoteError` for an error code, which is ``context["code"]``.
 
-        Raises:
-            RemoteError: The peer answered with another code; ``context["code"]`` has it.
-            NetworkError: Not reachable, lost, or no answer in time.
+        Raises `NetworkError` when the peer is not reachable, lost, or does not answer in time.
         """
         response = await self._pool.request(address, command, timeout_ms)
         if response.code != ResponseCode.SUCCESS:
@@ -217,10 +215,7 @@ class ClientInstance:
     async def route(self, topic: str, *, fresh: bool = False) -> Route | None:
         """Return the route of a topic, from memory unless ``fresh``; None when the name server has none.
 
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            JsonBodyError: Its answer is no route.
+        Raises `NetworkError`, `RemoteError` or `JsonBodyError` without a usable answer of a name server.
         """
         known = self._routes.get(topic)
         if known is not None and not fresh:
@@ -232,12 +227,7 @@ class ClientInstance:
             return await self._fetch_route(topic)
 
     async def address_of(self, queue: MessageQueue) -> str:
-        """Address of a queue's broker: its master's, else a slave's.
-
-        Raises:
-            RemoteError: The name server does not know the broker.
-            NetworkError: No name server answers.
-        """
+        """Address of a queue's broker: its master's, else a slave's; raises `RemoteError` for an unknown broker."""
         route = await self.route(queue.topic)
         address = route.address_of(queue.broker_name) if route else None
         if address is None:
@@ -248,9 +238,7 @@ class ClientInstance:
     async def publish_route(self, topic: str) -> Route:
         """Return a route with queues to send to; for an unknown topic, that of the default topic.
 
-        Raises:
-            RemoteError: No broker serves the topic or would create it.
-            NetworkError: No name server answers.
+        Raises as `route`, and `RemoteError` when no broker serves the topic or would create it.
         """
         route = await self.route(check_topic(topic))
         if route is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from broker_core.cluster.link import ClusterLink
@@ -95,7 +95,7 @@ class ClusterSurvey:
             return list(known)
         missing = [topic for topic in named if topic not in known and topic not in INTERNAL_TOPICS]
         if missing and len(missing) == len(named):
-            raise UsageError(f"there is no topic {_said(missing)} at {self._client.name_servers}{_near(missing[0], known)}")
+            raise UsageError(f"there is no topic {', '.join(missing)} at {self._client.name_servers}{_near(missing[0], known)}")
         for topic in missing:
             self._miss("", f"there is no topic {topic}")
         more = [topic for topic in known if topic in INTERNAL_TOPICS or topic.startswith(_GROUP_TOPICS)]
@@ -186,10 +186,6 @@ def _reason(broker: str, error: OrbitError) -> str:
     if is_refused or isinstance(error, AccountRefusedError):
         return f"broker {broker} refuses to be asked: {error.message}"
     return f"broker {broker} could not be asked: {error.message}"
-
-
-def _said(topics: Iterable[str]) -> str:
-    return ", ".join(topics)
 
 
 def _near(topic: str, known: Sequence[str]) -> str:

@@ -145,7 +145,7 @@ class QueueCopier:
         messages = batch.messages
         while messages:
             try:
-                raw = _batch_of(messages, self._queue).raw()
+                raw = SendBatch(self._queue, list(messages)).raw()
                 result = await self._control.answered(self._sender.send_raw(raw, self._queue, timeout_ms=SEND_TIMEOUT_MS))
             except CopyStoppedError:
                 self._note_maybe_sent(messages)
@@ -176,7 +176,7 @@ class QueueCopier:
         """Send the messages of a refused batch one by one; a message refused alone is left out."""
         if len(messages) > 1:
             for ready in messages:
-                await self._deliver(_batch_of([ready], self._queue))
+                await self._deliver(SendBatch(self._queue, [ready]))
             return
         self._receipt.left_out(messages[0].number, messages[0].item.queue_offset, error.message)
 
@@ -261,7 +261,3 @@ def _outgoing(place: SourceRead) -> Outgoing | Skipped | None:
     if place.item is not None:
         return copied_message(place.item)
     return Skipped(place.reason) if place.reason else None
-
-
-def _batch_of(messages: Sequence[ReadyMessage], queue: MessageQueue) -> SendBatch:
-    return SendBatch(queue, list(messages))

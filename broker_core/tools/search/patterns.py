@@ -25,8 +25,8 @@ _REPEATS = "*+"
 _OPEN_COUNT = re.compile(r"\{\d*,\}")
 
 
-class SearchPattern:
-    """A compiled regular expression that searches texts within `SEARCH_SECONDS` each; two of the same text are equal."""
+class _Pattern:
+    """A compiled regular expression; two of the same kind and text are equal."""
 
     __slots__ = ("_compiled", "pattern")
 
@@ -36,10 +36,16 @@ class SearchPattern:
         self._compiled = _compiled(pattern)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SearchPattern) and other.pattern == self.pattern
+        return isinstance(other, type(self)) and other.pattern == self.pattern
 
     def __hash__(self) -> int:
         return hash(self.pattern)
+
+
+class SearchPattern(_Pattern):
+    """Searches texts within `SEARCH_SECONDS` each."""
+
+    __slots__ = ()
 
     def search(self, text: str) -> regex.Match[str] | None:
         """The first match in a text; raises `UsageError` when the expression takes too long on it."""
@@ -52,25 +58,14 @@ class SearchPattern:
             ) from error
 
 
-class MarkPattern:
-    """A regular expression for marking shown text; two of the same text are equal.
+class MarkPattern(_Pattern):
+    """Marks shown text, until it once takes longer than `MARK_SECONDS`."""
 
-    After it once took longer than `MARK_SECONDS` it marks nothing.
-    """
-
-    __slots__ = ("_compiled", "_is_given_up", "pattern")
+    __slots__ = ("_is_given_up",)
 
     def __init__(self, pattern: str) -> None:
-        """Compile it; raises `UsageError` when it is no regular expression."""
-        self.pattern = pattern
-        self._compiled = _compiled(pattern)
+        super().__init__(pattern)
         self._is_given_up = False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MarkPattern) and other.pattern == self.pattern
-
-    def __hash__(self) -> int:
-        return hash(self.pattern)
 
     def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[regex.Match[str]]:
         """Matches between two places of a text, up to the one that takes too long."""
