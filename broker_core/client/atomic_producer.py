@@ -117,9 +117,8 @@ class AtomicProducer(OpenedClient):
     async def start(self) -> None:
         """Connect and take over the transactional id.
 
-        Raises:
-            NetworkError: No name server or no broker can be reached.
-            AtomicError: The broker refuses; it may have atomic transactions switched off.
+        Raises `NetworkError` when no name server or no broker can be reached, and `AtomicError` when the broker refuses; it may
+        have atomic transactions switched off.
         """
         await self._instance.start()
         self._unique_ids = UniqueIdGenerator(self._instance.ip, os.getpid(), random.getrandbits(31), self._clock)
@@ -159,9 +158,8 @@ class AtomicProducer(OpenedClient):
     def begin(self) -> None:
         """Begin a transaction, of which the broker learns by the first message.
 
-        Raises:
-            UsageError: One is open already, or the producer has no transactional id.
-            FencedError: Another instance took over.
+        Raises `UsageError` when one is open already, or without a transactional id; `FencedError` when another instance took
+        over.
         """
         if self.transactional_id is None:
             raise UsageError("the producer has no transactional id: give one to have transactions")
@@ -195,17 +193,10 @@ class AtomicProducer(OpenedClient):
         return await self._send(messages, queue, None)
 
     async def send_offsets(self, group: str, offsets: Mapping[MessageQueue, int], *, client_id: str | None = None) -> None:
-        """Add offsets of a consumer group to the transaction, which sets them when it commits.
+        """Add offsets of a consumer group to the transaction, which sets them when it commits; raises as `send`.
 
-        Args:
-            group: The consumer group.
-            offsets: Queue → offset of the next message to consume.
-            client_id: The consumer that owns the queues; the broker refuses one that has lost them.
-
-        Raises:
-            UsageError: No transaction is open, or a queue is another broker's.
-            AbortNeededError: The transaction must be aborted.
-            FencedError: Another instance took over.
+        ``offsets`` are those of the next messages to consume. The broker refuses a consumer ``client_id`` that has lost the
+        queues.
         """
         self._check_open()
         if not offsets:
@@ -219,13 +210,9 @@ class AtomicProducer(OpenedClient):
         await self._ask(RequestCode.ADD_ATOMIC_OFFSETS, fields, body)
 
     async def commit(self) -> None:
-        """Make everything visible; returns when that is durable.
+        """Make everything visible; returns when that is durable. Raises as `send`.
 
-        Raises:
-            UsageError: No transaction is open.
-            AbortNeededError: The transaction must be aborted.
-            FencedError: Another instance took over.
-            NetworkError: The outcome is not known: call it again, or `start` a new instance.
+        After a `NetworkError` the outcome is not known: call it again, or `start` a new instance.
         """
         self._check_open()
         if not self._has_joined:

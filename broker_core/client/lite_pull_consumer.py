@@ -94,9 +94,7 @@ class LitePullConsumer(GroupConsumer, QueueReads):
     async def start(self) -> None:
         """Connect, and with subscriptions join the group and begin to fetch.
 
-        Raises:
-            NetworkError: No name server can be reached.
-            RemoteError: A broker does not serve a SQL filter; the text says why.
+        Raises `NetworkError` when no name server can be reached, and `RemoteError` when a broker does not serve a SQL filter.
         """
         await self._connect()
         if self._subscribed:
@@ -131,14 +129,7 @@ class LitePullConsumer(GroupConsumer, QueueReads):
     async def assign(self, queues: Iterable[MessageQueue], wanted: Wanted = ALL_TAGS) -> None:
         """Fetch from these queues and no others; fetching continues in those that it fetches from already.
 
-        Args:
-            queues: The caller's own choice.
-            wanted: Tags or a `Sql` filter, for all of them.
-
-        Raises:
-            UsageError: The consumer has subscriptions.
-            RemoteError: A broker is not known or refuses.
-            NetworkError: No server answers.
+        Raises `UsageError` for a consumer with subscriptions, else as `seek`.
         """
         if self._subscribed:
             raise UsageError(f"the queues of group {self.group} come from its subscriptions: give none to assign queues")
@@ -192,10 +183,8 @@ class LitePullConsumer(GroupConsumer, QueueReads):
     async def seek(self, queue: MessageQueue, offset: int) -> None:
         """Continue at an offset of a queue; fetched messages of it are dropped.
 
-        Raises:
-            UsageError: The queue is not this consumer's, or the offset is outside the queue.
-            RemoteError: The broker is not known or refuses.
-            NetworkError: No server answers.
+        Raises `UsageError` when the queue is not this consumer's, or the offset is outside the queue, `RemoteError` when the
+        broker is not known or refuses, and `NetworkError` when no server answers.
         """
         if queue not in self._process_queues:
             raise UsageError(f"queue {queue} is not among the {len(self._process_queues)} queues of this consumer")

@@ -145,8 +145,7 @@ class ReceivedMessage:
 def message_properties(message: Message, unique_key: str) -> bytes:
     """Properties of a message to send, in RocketMQ's encoding.
 
-    Raises:
-        UsageError: A name or value cannot be encoded, or all together are too long.
+    Raises `UsageError` when a name or value cannot be encoded, or all together are too long.
     """
     check_topic(message.topic)
     values = {**message.properties, names.UNIQUE_KEY: unique_key, names.WAIT: "true"}

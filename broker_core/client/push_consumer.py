@@ -161,9 +161,7 @@ class PushConsumer(GroupConsumer):
     async def start(self) -> None:
         """Join the group and begin to consume; a topic that does not exist yet is consumed when it appears.
 
-        Raises:
-            NetworkError: No name server can be reached.
-            RemoteError: A broker does not serve a SQL filter; the text says why.
+        Raises `NetworkError` when no name server can be reached, and `RemoteError` when a broker does not serve a SQL filter.
         """
         await self._connect()
         if self._broadcasting:

@@ -103,12 +103,7 @@ class Rebalancer:
                 await self._instance.heartbeat()
 
     async def check_filters(self) -> None:
-        """Check at a broker of each topic that it serves the SQL filter on it.
-
-        Raises:
-            RemoteError: It does not, or cannot read the filter; the remark says why.
-            NetworkError: No server answers.
-        """
+        """Check at a broker of each topic that it serves the SQL filter on it; raises `RemoteError` if it does not."""
         for topic, subscription in self.subscriptions.items():
             route = await self._instance.route(topic) if subscription.expression_type == SQL92 else None
             addresses = [] if route is None else [route.address_of(name) for name in sorted(route.brokers)]

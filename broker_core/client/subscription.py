@@ -53,10 +53,7 @@ class Subscription:
 
 
 def subscribe(topic: str, wanted: Wanted, version: int) -> Subscription:
-    """The subscription of tags or a SQL filter to a topic.
-
-    Raises `UsageError` when a tag expression names no tag, or a SQL filter is empty.
-    """
+    """The subscription of tags or a SQL filter to a topic; raises `UsageError` when it names no tag, or is empty."""
     if isinstance(wanted, Sql):
         if not wanted.expression.strip():
             raise UsageError(f"the SQL filter on {topic} is empty: give a condition such as price > 5")

@@ -183,7 +183,7 @@ def access_of(
     prefix: str = "",
     environment: Mapping[str, str] = os.environ,
 ) -> ClusterAccess | None:
-    """The cluster that arguments name, or None.
+    """The cluster that arguments name, or None; raises `UsageError` when there is no such connection, or it cannot be used.
 
     Args:
         arguments: Of a parser that `add_access` extended.
@@ -191,9 +191,6 @@ def access_of(
         details: From the input; used when ``--ns`` has the same name servers.
         prefix: As for `add_access`, with ``_``.
         environment: Holds the keys for ``--ns``.
-
-    Raises:
-        UsageError: There is no such connection, or it cannot be used.
     """
     name, path = getattr(arguments, f"{prefix}connection"), getattr(arguments, f"{prefix}connection_file")
     name_servers = getattr(arguments, f"{prefix}ns")

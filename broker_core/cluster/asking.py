@@ -58,12 +58,7 @@ class AskAgain:
         self._paid_at: dict[str, float] = {}
 
     async def ask(self, part: QueueSlice, question: Question[_T]) -> _T:
-        """As `Asking.ask`.
-
-        Raises:
-            NetworkError: The broker does not answer, now or since an earlier request.
-            RemoteError: It refuses.
-        """
+        """As `Asking.ask`; a broker that did not answer in time gets no further requests."""
         while (left := self._paid_at.get(part.address, 0.0) - self._monotonic()) > 0:
             await self._sleep(left)
         if part.address in self._lost:

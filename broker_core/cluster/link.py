@@ -116,10 +116,8 @@ class ClusterLink(AdminClient):
     async def ask(self, broker: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
         """Send a user's request to a broker, at once.
 
-        Raises:
-            UsageError: The cluster has no such broker.
-            NetworkError: It does not answer.
-            RemoteError: It refuses.
+        Raises `UsageError` when the cluster has no such broker, `NetworkError` without an answer, and `RemoteError` for a
+        refusal.
         """
         return await self._instance.call(self.address_of(broker), command, timeout_ms)
 

@@ -63,13 +63,7 @@ class Turn:
 class SliceReader:
     """Reads queues of a cluster. Use it as a context manager, or call `close`. From one thread.
 
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
-        limits: Rates of this reader's requests.
-
-    Raises:
-        UsageError: There is nothing at that place, or it cannot be used.
+    ``place`` is that of keys, TLS and address map, see `broker_core.cluster.key_place`; raises `UsageError` as there.
     """
 
     def __init__(self, name_servers: str, place: str = "", *, limits: ReadLimits | None = None) -> None:
@@ -95,13 +89,7 @@ class SliceReader:
             self._thread.close()
 
     def survey(self, wanted: SurveyRequest) -> Survey:
-        """Find the slices of a request.
-
-        Raises:
-            NetworkError: No name server answers, or it knows no broker.
-            UsageError: None of the named topics exists.
-            RemoteError, CodecError: The name server answers otherwise.
-        """
+        """Find the slices of a request; raises as `ClusterSurvey.look`."""
         return self._thread.run(self._survey(wanted))
 
     async def _survey(self, wanted: SurveyRequest) -> Survey:

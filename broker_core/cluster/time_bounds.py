@@ -44,10 +44,7 @@ async def first_from(store_ms: StoreTime, at_ms: int, first: int, end: int, gues
 
 
 async def first_stored_from(puller: Puller, part: QueueSlice, at_ms: int) -> int:
-    """The first offset of a slice whose message was stored at or after ``at_ms``, epoch milliseconds; its end if there is none.
-
-    Raises as `Puller`.
-    """
+    """The first offset of a slice stored at or after ``at_ms``; its end if there is none. Raises as `Puller`."""
     if part.first >= part.end:
         return part.end
     if at_ms <= 0:

@@ -93,10 +93,7 @@ class Identity(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """The property of a stored message.
-
-    ``base_sequence`` and ``messages`` are those of its send request: a batch is one request.
-    """
+    """The property of a stored message; ``base_sequence`` and ``messages`` are those of its send request, maybe a batch."""
 
     producer_id: int
     epoch: int

@@ -108,13 +108,10 @@ def _queue_members(queue: MessageQueue) -> dict[str, str | int]:
 
 
 def parse(body: bytes | bytearray | memoryview) -> JsonValue:
-    """Read a body.
+    """Read a body; raises `JsonBodyError` when it is neither JSON nor the dialect of fastjson.
 
     An object key becomes a `MessageQueue` if it is one, else its JSON text; number keys become text, as in standard JSON.
     ``$ref`` members stay unchanged.
-
-    Raises:
-        JsonBodyError: Neither JSON nor the dialect of fastjson.
     """
     try:
         text = bytes(body).decode()

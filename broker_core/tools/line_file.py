@@ -22,9 +22,7 @@ Line = Mapping[str, Any]
 class LineFile:
     """An open file, locked until it is closed; ``a+b`` opens it or makes it, ``r+b`` must find it, ``x+b`` must not.
 
-    Raises:
-        BlockingIOError: Another process works on it.
-        OSError: It cannot be opened.
+    Raises `BlockingIOError` when another process works on it, and `OSError` when it cannot be opened.
     """
 
     def __init__(self, path: Path, mode: Literal["a+b", "r+b", "x+b"]) -> None:

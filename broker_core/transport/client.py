@@ -152,12 +152,7 @@ class ConnectionPool:
         return await asyncio.shield(task)
 
     async def request(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
-        """Send a request to ``address`` and return its response, whatever its code.
-
-        Raises:
-            NetworkError: Not reachable, lost, or no answer in time.
-            FrameError: The command does not fit a frame.
-        """
+        """Send a request to ``address`` and return its response, whatever its code; raises `NetworkError` and `FrameError`."""
         connection = await self.get(address)
         return await connection.request(command, timeout_ms)
 

@@ -256,14 +256,11 @@ class Connection(asyncio.BufferedProtocol):
         return self.send(command)
 
     def request(self, command: RemotingCommand, timeout_ms: int | None = None) -> asyncio.Future[RemotingCommand]:
-        """Send a request; the future returns its response, whatever its code.
+        """Send a request; the future returns its response, whatever its code, or has the error.
 
-        A cancelled future forgets the request; a later answer is dropped.
-
-        Raises:
-            ConnectionLostError: Through the future: the connection ended before the answer.
-            RequestTimeoutError: Through the future: no answer within ``timeout_ms``.
-            NetworkError: Through the future: too many requests are unanswered already.
+        A cancelled future forgets the request; a later answer is dropped. `ConnectionLostError`: the connection ended before
+        the answer; `RequestTimeoutError`: no answer within ``timeout_ms``; `NetworkError`: too many requests are unanswered
+        already.
         """
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         if self.is_closed:

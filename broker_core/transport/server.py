@@ -77,12 +77,7 @@ class RemotingServer:
         return f"[{self._host}]:{self.port}" if ":" in self._host else f"{self._host}:{self.port}"
 
     async def start(self) -> None:
-        """Bind and listen.
-
-        Raises:
-            PortInUseError: Another program listens on the port.
-            NetworkError: The address cannot be bound.
-        """
+        """Bind and listen; raises `PortInUseError` or another `NetworkError`."""
         if not 0 <= self._port <= _PORT_MAX:
             # Checked here, because uvloop never returns from binding such a port.
             raise NetworkError(f"{self._port} is no port: ports are 0 to {_PORT_MAX}", port=self._port)

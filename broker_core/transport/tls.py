@@ -30,8 +30,7 @@ class TlsServer:
 def tls_server(config: BrokerConfig) -> TlsServer | None:
     """The TLS of a broker's settings, or None.
 
-    Raises:
-        UsageError: A file is missing or cannot be used, or TLS is enforced without a certificate; names the setting.
+    Raises `UsageError`, which names the setting, for an unusable file, or TLS that is enforced without a certificate.
     """
     if not config.has_tls:
         if config.tls_mode == "enforcing":
@@ -65,16 +64,13 @@ def own_client_tls() -> ssl.SSLContext:
 def client_tls(
     authority: Path | None = None, *, certificate: Path | None = None, key: Path | None = None, verify: bool = True
 ) -> ssl.SSLContext:
-    """TLS of a client.
+    """TLS of a client; raises `UsageError` when a file is missing or cannot be used.
 
     Args:
         authority: PEM file of the trusted authorities; None trusts those of the system.
         certificate: The client's own certificate, for servers that request one.
         key: Its key; None if it is in the same file.
         verify: False accepts any server certificate, as RocketMQ's clients do by default; only for tests and trusted networks.
-
-    Raises:
-        UsageError: A file is missing or cannot be used.
     """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -1,7 +1,4 @@
-"""Topics of brokers and name servers: their settings, read and sent.
-
-Source: docs/spec/remoting.md §2.5.1 (17, 351), §4.7.
-"""
+"""Topics of brokers and name servers: settings, read and sent (Source: docs/spec/remoting.md §2.5.1 (17, 351), §4.7)."""
 
 from __future__ import annotations
 
@@ -77,9 +74,7 @@ def topic_fields(settings: TopicSettings, attribute_changes: str = "") -> dict[s
 def settings_of_config(config: Mapping[Any, Any]) -> TopicSettings:
     """Settings of a config with RocketMQ's keys.
 
-    Raises:
-        JsonBodyError: It names no topic.
-        KeyError, TypeError, ValueError: It has no queues, or a value that is no number.
+    Raises `JsonBodyError` when it names no topic; `KeyError`, `TypeError` or `ValueError` without queues, or for a wrong value.
     """
     name = config.get("topicName")
     if not name:

@@ -41,10 +41,7 @@ async def opened(
 
     ``source`` and ``target`` are keys, TLS and address map. ``serve`` serves a store directory and yields its name server
     address, for a target that is a store. With ``dry`` the target stays unchanged: a store that does not exist is not made.
-
-    Raises:
-        NetworkError: An end is not reached.
-        StoreError: The store cannot be opened; another process may own it.
+    Raises `NetworkError` when an end is not reached, and `StoreError` when the store cannot be opened.
     """
     async with contextlib.AsyncExitStack() as stack:
         name_servers = order.target
@@ -73,10 +70,7 @@ def _root(order: CopyOrder, stack: contextlib.AsyncExitStack, *, dry: bool) -> P
 async def check_same(receipt: CopyReceipt, ends: Ends) -> None:
     """Check by the content of their queues that both ends are those of a receipt; addresses may have changed.
 
-    Raises:
-        UsageError: They are not, or were emptied since.
-        NetworkError: An end does not answer.
-        RemoteError: It refuses.
+    Raises `UsageError` when they are not, or were emptied since; `NetworkError` and `RemoteError` without an answer.
     """
     plan = receipt.plan
     for topic in plan.topics:

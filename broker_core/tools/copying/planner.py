@@ -91,13 +91,7 @@ class CopyPlanner:
         self._warnings: list[str] = []
 
     async def plan(self) -> CopyPlan:
-        """The plan.
-
-        Raises:
-            UsageError: It cannot be done; the text says why and what to do.
-            NetworkError: A cluster does not answer.
-            RemoteError: It refuses.
-        """
+        """The plan; raises `UsageError`, which says why and what to do, `NetworkError` and `RemoteError`."""
         order = self._order
         for side in (self._source, self._target):
             await side.look(groups=bool(order.groups))

@@ -77,8 +77,7 @@ class _Token:
 def parse_filter(text: str, *, now_ms: int) -> Expression:
     """The tree of a filter; times like ``-15m`` count from ``now_ms``, milliseconds since the epoch.
 
-    Raises:
-        FilterError: It is no filter; ``context`` has ``position`` and ``length`` of the place, in characters.
+    Raises `FilterError`, whose ``context`` has ``position`` and ``length`` of the place, in characters.
     """
     return _Parser(text, now_ms).parse()
 

@@ -95,10 +95,7 @@ class ParallelPulls:
         self._wanted = 1 if any_hits else min(2 * self._wanted, ANSWERS_MAX)
 
     async def batches(self) -> AsyncGenerator[Answers, None]:
-        """Answers as they arrive, those of one queue in their order.
-
-        An empty batch means that a lost or slow broker is awaited.
-        """
+        """Answers as they arrive, those of one queue in their order; an empty batch: a lost or slow broker is awaited."""
         ending = asyncio.ensure_future(self._cancelled.wait())
         try:
             tries = 0

@@ -66,10 +66,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Planner:
-    """Makes the plan for one filter on one store.
-
-    ``doubt`` says why queues and index cannot be trusted; empty if they can.
-    """
+    """Makes the plan for one filter on one store; ``doubt`` says why queues and index cannot be trusted, if so."""
 
     expression: Expression
     log: LogReader

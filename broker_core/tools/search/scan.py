@@ -66,7 +66,7 @@ class _Counts:
 
 
 class StoreSearch:
-    """One search. To be used by one thread at a time; `cancel` may be called from any.
+    """One search. To be used by one thread at a time; `cancel` may be called from any. Raises `StoreError`.
 
     Args:
         store: The store, if it is open in this process.
@@ -74,9 +74,6 @@ class StoreSearch:
         breathe: Called every millisecond or so of work, so that other threads run.
         window_bytes: How much of the log is read at a time.
         plan: A plan made earlier with the open store; None: it is made here.
-
-    Raises:
-        StoreError: The directory is no store, or cannot be read.
     """
 
     def __init__(
