@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+import threading
+import traceback
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
@@ -15,7 +18,6 @@ from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.subscription import Subscription
-from broker_core.client.thread_stacks import stacks_text
 from broker_core.errors import OrbitError
 from broker_core.protocol.admin.offsets import read_reset_offsets
 from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
@@ -27,6 +29,7 @@ from broker_core.transport.connection import Connection, Handler
 logger = logging.getLogger(__name__)
 
 _MIB = 1024 * 1024
+_FRAMES_MAX = 100
 
 
 class ServedConsumer(Protocol):
@@ -35,22 +38,13 @@ class ServedConsumer(Protocol):
     group: str
 
     @property
-    def orderly(self) -> bool:
-        """Whether it consumes each queue in order."""
-
+    def orderly(self) -> bool: ...
     @property
-    def subscriptions(self) -> Mapping[str, Subscription]:
-        """Subscriptions by topic."""
-
+    def subscriptions(self) -> Mapping[str, Subscription]: ...
     @property
-    def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """State of its queues."""
-
-    async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None:
-        """Forget a queue, and commit an offset for it."""
-
-    def wake_rebalance(self) -> None:
-        """Have the queues allocated again soon."""
+    def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]: ...
+    async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None: ...
+    def wake_rebalance(self) -> None: ...
 
 
 class ConsumerServices:
@@ -165,3 +159,18 @@ class ConsumerServices:
             except OrbitError as error:
                 logger.warning("offset %d of %s is not set: %s", offset, queue, error)
         self._consumer.wake_rebalance()
+
+
+def stacks_text() -> str:
+    """Stacks of the threads of this process, as Java clients write them (Source: docs/spec/remoting.md §4.8, ``jstack``).
+
+    A block for each thread: ``name TID: 42 STATE: RUNNABLE``, then its frames, innermost first.
+    """
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    blocks = []
+    for identity, frame in sys._current_frames().items():  # noqa: SLF001  the only way to the frames of other threads
+        name = names.get(identity, "thread")
+        frames = reversed(traceback.extract_stack(frame)[-_FRAMES_MAX:])
+        lines = [f"{name:<40} {one.name}({one.filename.rpartition('/')[2]}:{one.lineno})" for one in frames]
+        blocks.append("\n".join([f"{name:<40} TID: {identity} STATE: RUNNABLE", *lines]))
+    return "\n\n".join(sorted(blocks)) + "\n"

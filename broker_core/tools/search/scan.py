@@ -25,14 +25,13 @@ from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads, records_
 from broker_core.engine.store.ownership import check_directory
 from broker_core.errors import RecordError, UsageError
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, decode_record
 from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.light_topics import told_by_records
-from broker_core.tools.search.log_end import log_end
 from broker_core.tools.search.plan import Plan, Planner, doubt_of
-from broker_core.tools.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
+from broker_core.tools.search.queues import LiveQueues, OpenStore, QueueCursor, Queues, StoredQueues
 from broker_core.tools.search.results import (
     FINDINGS_MAX,
     STEP_BYTES_MAX,
@@ -105,7 +104,7 @@ class StoreSearch:
 
     def _planned(self, root: Path, store: OpenStore | None) -> Plan:
         doubt = "" if store is not None else doubt_of(root)
-        end = log_end(self._log, self._queues, is_trusted=not doubt) if store is None else store.commit_log_max_offset
+        end = _log_end(self._log, self._queues, is_trusted=not doubt) if store is None else store.commit_log_max_offset
         return Planner(self._expression, self._log, self._queues, end, doubt).plan()
 
     def cancel(self) -> None:
@@ -327,3 +326,39 @@ class Breather:
 
 def _no_breath() -> None:
     """Do nothing: no other thread waits."""
+
+
+def _log_end(log: LogReader, queues: Queues, *, is_trusted: bool) -> int:
+    """Offset after the last record of a log, or the end of its last file when that is unknown; the log is not read.
+
+    Files have their full size from the start, and their unwritten part is zeros. ``is_trusted``: the store was closed in order,
+    so its queues lead to the end; otherwise records may lie anywhere.
+    """
+    files_end = max((base + log.file_bytes for path, base in log.files if path.stat().st_size), default=log.min_offset)
+    if not is_trusted:
+        return files_end
+    end = _behind_queues(log, queues)
+    while end is not None and end < files_end:
+        rest = log.file_bytes - end % log.file_bytes
+        head = log.record(end, FILLER.size) if rest >= FILLER.size else None
+        if head is None:
+            return files_end
+        size, magic = FILLER.unpack_from(head)
+        if not size and not magic:
+            return end
+        if magic != MAGIC_BLANK or size != rest:
+            return files_end  # a record that no queue knows
+        end += rest
+    return files_end
+
+
+def _behind_queues(log: LogReader, queues: Queues) -> int | None:
+    """End of the last record that a queue names; None when no queue names one."""
+    ends = []
+    for span in queues.spans():
+        if span.end == span.first:
+            continue
+        units = queues.units(span.topic, span.queue_id, span.end - 1, 1)
+        if len(units) and int(units[0]["record_bytes"]) > 0:
+            ends.append(int(units[0]["physical_offset"]) + int(units[0]["record_bytes"]))
+    return max((end for end in ends if end > log.min_offset), default=None)
