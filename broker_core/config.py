@@ -205,8 +205,7 @@ def setting_text(value: object) -> str:
 def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConfig:
     """Return ``config`` with ``values`` applied: RocketMQ key → text, as in broker.conf or ``--set KEY=VALUE``.
 
-    Raises:
-        UsageError: The key is not known or the value does not fit its type.
+    Raises `UsageError` when a key is unknown or a value does not fit its type.
     """
     broker_keys, store_keys = setting_keys(BrokerConfig), setting_keys(StoreConfig)
     broker: dict[str, object] = {}

@@ -42,7 +42,6 @@ class PullResult:
     Attributes:
         status: With `PullStatus.OFFSET_ILLEGAL` the offset does not exist; continue at ``next_offset``.
         messages: In order, possibly empty: tags that only have the hash of a wanted one are left out.
-        next_offset: Where the next pull begins.
         min_offset, max_offset: Of the queue; -1 when the broker does not report it.
     """
 

@@ -85,9 +85,7 @@ class OpenTransaction:
 class TransactionResult:
     """How a transaction ended here; the broker decides an unknown one later.
 
-    Attributes:
-        state: The state sent to the broker.
-        remark: Why the state is unknown or a rollback, when the program gave no reason.
+    ``remark`` says why the state is unknown or a rollback, when the program gave no reason.
     """
 
     sent: SendResult

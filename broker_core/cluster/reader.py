@@ -40,9 +40,7 @@ CUT = "not in its queue any more: the queue ends before it now, so its topic was
 class Left:
     """Offsets of a slice that were not read.
 
-    Attributes:
-        reason: Why, said of one message.
-        fault: The error; None when the messages are deleted and nothing failed.
+    ``reason`` is said of one message; ``fault`` is None when the messages are deleted and nothing failed.
     """
 
     part: QueueSlice

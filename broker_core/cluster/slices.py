@@ -30,7 +30,6 @@ class QueueSlice:
 
     Attributes:
         topic: As stored.
-        broker: Name of the broker.
         address: Of the broker, as it registered.
         singly: The broker does not let clients pull it; its records are read one by one.
     """
@@ -104,13 +103,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found of a request, with fixed ends.
-
-    Attributes:
-        slices: One for each queue with wanted messages, in order of topic, broker and queue.
-        unknown: What is missing.
-        brokers: Names of the cluster's brokers.
-    """
+    """What was found of a request, with fixed ends; ``slices`` are in order of topic, broker and queue."""
 
     slices: tuple[QueueSlice, ...]
     unknown: tuple[Unknown, ...]

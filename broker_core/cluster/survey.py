@@ -68,10 +68,8 @@ class ClusterSurvey:
     async def look(self) -> Survey:
         """Find the slices of the request.
 
-        Raises:
-            NetworkError: No name server answers, or no broker is registered there.
-            UsageError: None of the named topics exists.
-            RemoteError, CodecError: The name server answers otherwise.
+        Raises `NetworkError` when no name server answers or no broker is registered there, `UsageError` when none of the named
+        topics exists, `RemoteError` or `CodecError` when the name server answers otherwise.
         """
         brokers = [broker.name for broker in await self._client.find_brokers()]
         if not brokers:

@@ -255,12 +255,11 @@ class FrameDecoder:
         """Take the next bytes of the stream and yield each command they complete.
 
         ``take`` gets each whole frame before it is decoded; in place of a taken frame nothing is yielded, or `TAKEN`. The
-        iterator must be exhausted or closed before the next call, which yields the commands that were not reached. After an
-        error the stream cannot continue, because the decoder has lost its place.
+        iterator must be exhausted or closed before the next call, which yields the commands that were not reached.
 
-        Raises:
-            FrameError: Frame or header too large, header longer than its frame, unknown serialize type, undecodable header.
-                Commands before the broken one have been yielded.
+        Raises `FrameError` for a frame or header that is too large, a header longer than its frame, an unknown serialize type
+        or an undecodable header, after all commands before it. The stream cannot continue, because the decoder has lost its
+        place.
         """
         # Whole frames are decoded from the received bytes; only a cut frame goes through the buffer.
         self._total_bytes_in += len(data)

@@ -41,11 +41,8 @@ class Hop:
     """A step of the way.
 
     Attributes:
-        name: Of the constants above.
         took_ms: Until it was done; -1 while it is tried, or if it failed.
-        note: What was found.
         fault: What is wrong; empty for nothing.
-        advice: What to do about it.
         is_tried: False while it is being tried.
     """
 

@@ -30,12 +30,7 @@ class Rejection(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A group's subscription to a topic.
-
-    Attributes:
-        expression: Tags, or an SQL92 filter.
-        kind: `TAG` or `SQL92`, as its consumers report; empty when it is not known.
-    """
+    """A group's subscription to a topic; ``kind`` is `TAG` or `SQL92`, as its consumers report; empty when unknown."""
 
     expression: str
     kind: str = ""

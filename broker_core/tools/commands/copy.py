@@ -58,8 +58,7 @@ exit codes: 0 all copied, 1 some left out or not set, or it stopped early, 2 wro
 def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store: "", find_saved: FindSaved = no_saved) -> int:
     """Run one copy, with the arguments after ``copy``; ``refusal`` says whether a target may be changed.
 
-    Returns:
-        0 if all was copied, 1 if not, 130 after an interrupt, else the error's code.
+    Returns 0 if all was copied, 1 if not, 130 after an interrupt, else the error's code.
     """
     arguments = parser().parse_args(argv)
     try:

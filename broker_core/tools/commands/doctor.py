@@ -27,8 +27,7 @@ _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 
 def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     """Try the way to a cluster, with the arguments after ``doctor``.
 
-    Returns:
-        0 if every hop works; 1 if not; else the error's code.
+    Returns 0 if every hop works, 1 if not, else the error's code.
     """
     arguments = _parser().read(argv)
     try:

@@ -57,8 +57,7 @@ TargetRefusal = Callable[[str, str], str]
 def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed: "", find_saved: FindSaved = no_saved) -> int:
     """Run one replay, with the arguments after ``replay``; ``refusal`` says whether a target may be sent to.
 
-    Returns:
-        0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
+    Returns 0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
     """
     arguments = parser().parse_args(argv)
     try:

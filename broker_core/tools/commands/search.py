@@ -84,8 +84,7 @@ OpenMask = Callable[[Path], RowMasking]
 def main(argv: list[str], *, open_mask: OpenMask | None = None, find_saved: FindSaved = no_saved) -> int:
     """Run one search, with the arguments after ``search``; ``open_mask`` opens a file of rules, None: there are no rules.
 
-    Returns:
-        0 if every message that passes was written; 1 if not; 130 after an interrupt; else the error's code.
+    Returns 0 if every message that passes was written, 1 if not, 130 after an interrupt, else the error's code.
     """
     arguments = _parser().parse_args(argv)
     before = signal.signal(signal.SIGTERM, _terminated)

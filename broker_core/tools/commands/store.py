@@ -35,8 +35,7 @@ _KINDS = ("messages", "queues", "index", "config")
 def main(argv: list[str]) -> int:
     """Run one command, with the arguments after ``store``.
 
-    Returns:
-        0 if all is well; 1 if the store has inconsistencies, or a dump left something out; else the error's code.
+    Returns 0 if all is well, 1 if the store has inconsistencies or a dump left something out, else the error's code.
     """
     arguments = _parser().parse_args(argv)
     try:

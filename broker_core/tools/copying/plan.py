@@ -46,16 +46,14 @@ class CopyPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """One topic.
+    """One topic; ``source`` and ``target`` are its names there.
 
     Attributes:
-        source, target: Its names.
         exists: Whether the target has it.
         config: Settings for its creation, or change; with RocketMQ's keys, for each broker.
         differences: What is different at the target, in words.
         changes: Whether the target's settings are changed.
         in_place: Whether each source queue has a target queue of its own.
-        notes: Other facts for the user.
     """
 
     source: str
@@ -95,14 +93,7 @@ class OffsetPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPlan:
-    """All of it.
-
-    Attributes:
-        order: What was requested.
-        topics, groups, parts, offsets: What is done.
-        bytes: Of the messages as stored; an estimate unless ``is_exact``.
-        warnings: Facts for the user.
-    """
+    """All that a copy will do; ``bytes`` are those of the messages as stored, an estimate unless ``is_exact``."""
 
     order: CopyOrder
     topics: tuple[TopicPlan, ...]

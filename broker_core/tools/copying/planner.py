@@ -34,10 +34,9 @@ SAMPLES_MAX = 64
 
 @dataclass(slots=True)
 class CopySide:
-    """One of the two clusters.
+    """One of the two clusters; ``admin`` is a started client.
 
     Attributes:
-        admin: Started.
         name: Its name servers.
         addresses: Address that a broker registered → the one that is used, where they differ.
         way: The proxy or tunnel to it, if any: equal addresses of two ways are different machines.

@@ -18,12 +18,9 @@ from broker_core.tools.replay.item import ReplayItem, item_of_message
 
 @dataclass(frozen=True, slots=True)
 class SourceRead:
-    """What is at a source offset.
+    """What is at a source offset: a message, or the ``reason`` why it cannot be read, empty when the source has none.
 
-    Attributes:
-        item: The message; None without one.
-        reason: Why it cannot be read; empty when the source has none.
-        count: Offsets concerned: more than one only without a message.
+    ``count`` is that of the offsets concerned: more than one only without a message.
     """
 
     offset: int

@@ -73,9 +73,8 @@ class PartState:
 class CopyReceipt:
     """An open receipt, which no other process can have open. Without a ``plan`` it resumes the one in the file.
 
-    Raises:
-        UsageError: It cannot be made or read, exists already, is none, or another process works on it.
-        CodecError: Its first line is damaged.
+    Raises `UsageError` when the file cannot be made or read, exists already, is no receipt, or another process works on it;
+    `CodecError` when its first line is damaged.
     """
 
     def __init__(self, path: Path, plan: CopyPlan | None = None) -> None:

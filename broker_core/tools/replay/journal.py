@@ -181,7 +181,6 @@ class Result:
 
     Attributes:
         number: Its place in the replay, from 0.
-        item: The original.
         status: ``sent``, ``failed`` (surely not at the target), ``unknown`` (it may be) or ``skipped``.
         more: Further values of its line in the receipt.
     """
@@ -195,9 +194,8 @@ class Result:
 class ReplayJournal:
     """An open replay, which no other process can have open.
 
-    Raises:
-        UsageError: There is none, another process works on it, or it cannot be read.
-        CodecError: Its files are damaged.
+    Raises `UsageError` when there is none, another process works on it, or it cannot be read;
+    `CodecError` when its files are damaged.
     """
 
     def __init__(self, folder: Path) -> None:

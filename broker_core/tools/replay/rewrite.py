@@ -60,11 +60,9 @@ class ReplayTarget:
 
 
 class Outgoing(NamedTuple):
-    """A message to send.
+    """A message to send; its queue is ``queue_id``, that of the original, modulo the number of queues of the topic.
 
-    Attributes:
-        queue_id: Queue of the original; the queue sent to is this one modulo the number of queues.
-        born_timestamp_ms: Of the original; None for the time of the send.
+    ``born_timestamp_ms`` is that of the original; None for the time of the send.
     """
 
     topic: str

@@ -50,7 +50,6 @@ class ReplaySurroundings:
         monotonic_s: A clock that only rises.
         wait: Waits for some seconds, or until a change is signalled.
         now_ms: Milliseconds since the epoch, for the receipt.
-        new_id: Makes unique ids.
     """
 
     monotonic_s: Callable[[], float]

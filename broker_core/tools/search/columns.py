@@ -51,12 +51,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class Verdicts(NamedTuple):
-    """What is known of each record.
-
-    Attributes:
-        sure: The filter holds.
-        possible: It holds or may hold; True wherever ``sure`` is.
-    """
+    """What is known of each record: ``sure`` where the filter holds, ``possible`` where it holds or may hold."""
 
     sure: Bools
     possible: Bools

@@ -166,9 +166,7 @@ def format_of(path: Path) -> str:
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Rows of an exported file with their numbers from 1; the values equal those passed to `exported`.
 
-    Raises:
-        UsageError: The file cannot be read, or is of no known format.
-        CodecError: A row is none; the text names its number.
+    Raises `UsageError` when the file cannot be read or has no known format, and `CodecError` with the number of a bad row.
     """
     read = {"jsonl": _read_lines, "csv": _read_csv, "parquet": _read_parquet}[format_of(path)]
     try:
