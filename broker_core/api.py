@@ -1,7 +1,7 @@
 """The door to `broker_core` for window and monitoring: worker client, filter language, settings, public errors.
 
-What may be asked of a worker, and what it reports, is imported from `broker_core.worker.questions`. Both import no engine code,
-so that the console process stays light: the engine runs in the worker process.
+`broker_core.worker.questions` holds the requests to a worker and its reports. Both modules import no engine code, so that the
+console process stays light: the engine runs in the worker process.
 """
 
 from __future__ import annotations

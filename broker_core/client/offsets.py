@@ -1,4 +1,4 @@
-"""Where a group stands: offsets at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
+"""Offsets of a group: at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.pulling import number
@@ -18,21 +17,11 @@ from broker_core.protocol.names import retry_topic
 
 
 class ConsumeFrom(StrEnum):
-    """Where a group begins that has no offset yet, by its names in a heartbeat."""
+    """Where a group without an offset begins; the values are RocketMQ's names in a heartbeat."""
 
     LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
     TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
-
-
-class OffsetStore(Protocol):
-    """Keeps the offsets of one group."""
-
-    async def read(self, queue: MessageQueue) -> int | None:
-        """The offset of the group in a queue; None when it has none."""
-
-    async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """Store an offset; with ``confirmed`` return when it is stored, else when it is on its way."""
 
 
 class BrokerOffsets:
@@ -43,11 +32,9 @@ class BrokerOffsets:
         self._group = group
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`; a broker answers 0 for a new group on a young queue.
+        """The offset of the group in a queue; None when it has none. A broker answers 0 for a new group on a young queue.
 
-        Raises:
-            RemoteError: The broker refuses.
-            NetworkError: Nobody answers.
+        Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
         """
         address = await self._instance.address_of(queue)
         command = RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, self._fields(queue))
@@ -59,7 +46,7 @@ class BrokerOffsets:
         return None
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """As `OffsetStore.write`; raises as `read`."""
+        """Store an offset; with ``confirmed`` return when it is stored, else when it is sent. Raises as `read`."""
         command = RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET, {**self._fields(queue), "commitOffset": str(offset)})
         address = await self._instance.address_of(queue)
         if confirmed:
@@ -72,11 +59,7 @@ class BrokerOffsets:
 
 
 class LocalOffsets:
-    """Offsets in a file of this machine, written as the Java client writes it, with the state before in ``.bak``.
-
-    Args:
-        path: ``offsets.json``; its directory is created.
-    """
+    """Offsets in ``path`` on this machine, in the Java client's form, with the previous state in ``.bak``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -84,19 +67,11 @@ class LocalOffsets:
         self._lock = asyncio.Lock()
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`.
-
-        Raises:
-            UsageError: Neither the file nor its backup can be read.
-        """
+        """As `BrokerOffsets.read`; raises `UsageError` when neither the file nor its backup can be read."""
         return (await self._loaded()).get(queue)
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:  # noqa: ARG002  it always is
-        """As `OffsetStore.write`; on disk when it returns.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """As `BrokerOffsets.write`; on disk when it returns. Raises `OSError` when it cannot be written."""
         offsets = await self._loaded()
         offsets[queue] = offset
         async with self._lock:
@@ -138,6 +113,9 @@ class LocalOffsets:
         fresh.replace(self._path)
 
 
+OffsetStore = BrokerOffsets | LocalOffsets
+
+
 def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
     if not content:
         raise CodecError("the file of offsets is empty")
@@ -154,13 +132,7 @@ def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
 
 
 def local_offsets_path(directory: Path | None, client_id: str, group: str) -> Path:
-    """Where the Java client keeps the offsets of a broadcasting group.
-
-    Args:
-        directory: Instead of ``~/.rocketmq_offsets``.
-        client_id: Of the consumer.
-        group: Consumer group.
-    """
+    """The Java client's file for the offsets of a broadcasting group; ``directory`` replaces ``~/.rocketmq_offsets``."""
     root = Path.home() / ".rocketmq_offsets" if directory is None else directory
     return root / client_id.replace("/", "_") / group / "offsets.json"
 
@@ -170,17 +142,19 @@ async def first_offset(
 ) -> int:
     """Where a group without an offset begins in a queue (Source: docs/spec/broker.md §6.4).
 
-    Raises:
-        RemoteError: The broker refuses.
-        NetworkError: Nobody answers.
+    Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
     """
     is_retry = queue.topic == retry_topic(group)
-    fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
-    code = RequestCode.GET_MAX_OFFSET
+    code, more = RequestCode.GET_MAX_OFFSET, {}
     if consume_from is ConsumeFrom.FIRST_OFFSET or (is_retry and consume_from is ConsumeFrom.LAST_OFFSET):
         code = RequestCode.GET_MIN_OFFSET
     elif consume_from is ConsumeFrom.TIMESTAMP and not is_retry:
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        fields["timestamp"] = str(consume_from_ms)
+        code, more = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, {"timestamp": str(consume_from_ms)}
+    return await queue_offset(instance, code, queue, **more)
+
+
+async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
+    """One of the offsets of a queue, from its broker; raises as `ClientInstance.call`."""
+    fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
     address = await instance.address_of(queue)
     return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

@@ -2,7 +2,7 @@
 
     name 0x01 value 0x02 name 0x01 value [0x02]
 
-The last separator is there or not, depending on the writer's version; both are read, and none is written.
+The last separator depends on the writer's version; both forms are read, and none is written.
 Nothing is escaped, so names and values cannot hold 0x01 or 0x02.
 
 Source: docs/spec/store.md §2.6, §2.7.
@@ -53,7 +53,6 @@ SPARE = (
 
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
-    """Bytes of the given properties, without a trailing separator."""
     return ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()]).encode()
 
 
@@ -88,9 +87,7 @@ def decode_properties(data: bytes | memoryview) -> dict[str, str]:
 def find_property_bytes(data: bytes, marker: bytes) -> bytes | None:
     """Value of one property without decoding the others; the last of several wins.
 
-    Args:
-        data: Encoded properties.
-        marker: UTF-8 name followed by 0x01 (`property_marker`), made once by the caller.
+    The caller makes ``marker`` once with `property_marker`: the UTF-8 name followed by 0x01.
     """
     end = len(data)
     while (start := data.rfind(marker, 0, end)) >= 0:
@@ -105,12 +102,12 @@ def find_property_bytes(data: bytes, marker: bytes) -> bytes | None:
 
 
 def property_marker(name: str) -> bytes:
-    """What `find_property_bytes` looks for."""
+    """The ``marker`` of `find_property_bytes`."""
     return name.encode() + _NAME_END
 
 
 def find_property(data: bytes, name: str) -> str | None:
-    """Value of one property of encoded bytes, None where it is missing or empty."""
+    """Value of one property of encoded bytes, None when it is missing or empty."""
     value = find_property_bytes(data, property_marker(name))
     return None if value is None else value.decode("utf-8", "replace")
 
@@ -118,7 +115,7 @@ def find_property(data: bytes, name: str) -> str | None:
 def append_properties(data: bytes, more: bytes) -> bytes:
     """Encoded properties followed by others, with one separator between them.
 
-    Source: docs/spec/store.md §2.9 (how a broker adds request-level properties to those of a batch member).
+    A broker adds request-level properties to those of a batch member so (Source: docs/spec/store.md §2.9).
     """
     if not data or not more:
         return data or more

@@ -1,7 +1,7 @@
 """Found messages as files: JSON Lines, CSV and Parquet, and back to rows.
 
-A file is written beside its place and gets its name when it is whole. All three hold the same values under the same names
-(`row_names.NAMES`), bodies in Base64 but for Parquet, so each can be read back without loss.
+A file is written under a temporary name and renamed when it is whole. All three formats hold the same values under the same
+names (`row_names.NAMES`), bodies in Base64 except in Parquet, so each can be read back without loss.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 _PARTIAL_SUFFIX = ".part"
 _PARQUET_ROWS = 4_096
 _PARQUET_BYTES = 16 * 1024 * 1024
-"""A row group is written when it holds so many rows or so many bytes of bodies."""
+"""A row group is written when it holds this many rows or this many bytes of bodies."""
 _READ_ROWS = 512
 _TEXT_COLUMNS = frozenset(("topic", "bornHost", "storeHost", "bodySha256", "offsetMsgId", MASKED))
 _NUMBERS = frozenset(NAMES) - _TEXT_COLUMNS - {"properties", "body"}
@@ -40,7 +40,7 @@ WriteRow = Callable[[Row], None]
 
 
 class _Parquet(Protocol):
-    """What is used of pyarrow's writer, which has no types."""
+    """The part of pyarrow's writer in use, which has no types."""
 
     def write_table(self, table: object) -> None: ...
     def close(self) -> None: ...
@@ -48,15 +48,9 @@ class _Parquet(Protocol):
 
 @contextmanager
 def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iterator[WriteRow]:
-    """A function that writes rows to a file, or to standard output without one.
+    """A function that writes rows to a file in one of `FORMATS`, or to standard output without a path.
 
-    Args:
-        path: Of the file.
-        form: One of `FORMATS`.
-        names: Of the values that each row has.
-
-    Raises:
-        UsageError: The file cannot be made, or Parquet has no file to go to.
+    Raises `UsageError` when the file cannot be made, or Parquet has no file.
     """
     if path is None:
         if form == "parquet":
@@ -80,7 +74,7 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
 
 @contextmanager
 def _written_beside(path: Path) -> Iterator[Path]:
-    """A path beside another that takes its place at the end, and goes after an error."""
+    """A temporary path that replaces ``path`` at the end, and is deleted after an error."""
     beside = path.with_name(path.name + _PARTIAL_SUFFIX)
     try:
         beside.open("wb").close()
@@ -156,7 +150,6 @@ class _ParquetFile:
         self._file.close()
 
     def write(self, row: Row) -> None:
-        """Add a row; groups of them are written together."""
         body = base64.b64decode(row["body"])
         self._rows.append({**row, "body": body, "properties": list(row["properties"].items())})
         self._bytes += len(body)
@@ -173,11 +166,7 @@ class _ParquetFile:
 
 
 def format_of(path: Path) -> str:
-    """Format of a file by its name.
-
-    Raises:
-        UsageError: The name ends otherwise.
-    """
+    """Format of a file by its name; raises `UsageError` for another ending."""
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         names = ", ".join(f".{name}" for name in FORMATS)
@@ -186,11 +175,9 @@ def format_of(path: Path) -> str:
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows of an exported file with their numbers from 1; values as they were given to `exported`.
+    """Rows of an exported file with their numbers from 1; the values equal those passed to `exported`.
 
-    Raises:
-        UsageError: The file cannot be read, or is of no known format.
-        CodecError: A row is none; the text names its number.
+    Raises `UsageError` when the file cannot be read or has no known format, and `CodecError` with the number of a bad row.
     """
     read = {"jsonl": _read_lines, "csv": _read_csv, "parquet": _read_parquet}[format_of(path)]
     try:
@@ -270,11 +257,7 @@ def _from_parquet(row: Row) -> Row:
 
 
 def body_bytes(row: Row, where: str) -> bytes:
-    """Body of a row: ``body`` in Base64, or where a row was made by hand ``bodyText``.
-
-    Raises:
-        CodecError: It is missing, or no Base64.
-    """
+    """Body of a row: ``body`` in Base64, or ``bodyText`` of a row made by hand; raises `CodecError` without a valid one."""
     text = row.get("body")
     plain = row.get("bodyText")
     if not text and isinstance(plain, str):
