@@ -42,6 +42,7 @@ _GROUPS = {
     "topic_deleted": EventGroup.TOPIC,
     "writes_refused": EventGroup.DISK,
     "writes_accepted": EventGroup.DISK,
+    "config_damaged": EventGroup.DISK,
     "alert": EventGroup.ALERT,
     "unjudged": EventGroup.ALERT,
     "action": EventGroup.ACTION,

@@ -46,6 +46,7 @@ class Engine:
         self.producers: Producers[str] = Producers()
         self.counters = Counters(now_ms=clock())
         self.journal = ActionJournal(root / "config", clock=clock)
+        self.reports: list[str] = []
         self.connections = 0
         self.opened: list[tuple[str, OpenConnection]] = []
         self.held_pulls = 0

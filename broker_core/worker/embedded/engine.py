@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from broker_core.engine.schedule.delay_console import DelayConsole
@@ -67,6 +68,9 @@ class EngineView(Protocol):
 
     @property
     def journal(self) -> ActionJournal: ...
+
+    @property
+    def reports(self) -> Sequence[str]: ...
 
     @property
     def connections(self) -> int: ...
