@@ -58,7 +58,7 @@ from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, Grou
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.queue_locks import QueueLocks
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.topic_table import TOPICS_FILE, TOPICS_RULE, TopicTable
+from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
 from broker_core.protocol import names
 from broker_core.protocol.codes import ResponseCode
@@ -331,7 +331,8 @@ class EmbeddedBroker:
                 self.topics.renew()
 
     def _load_tables(self) -> None:
-        topics = self._load(TOPICS_FILE, self.topics.load, TOPICS_RULE, self.topics.snapshot)
+        rule = ATOMIC_TOPICS_RULE if self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0) else TOPICS_RULE
+        topics = self._load(TOPICS_FILE, self.topics.load, rule, self.topics.snapshot)
         self._load(GROUPS_FILE, self.groups.load, GROUPS_RULE, self.groups.snapshot)
         self._load_offsets()
         self._restore_topics(is_lost=not topics)

@@ -20,6 +20,8 @@ TOPICS_RULE = ConfigRule(
     "topics are known by their consume queues alone: with permission to read and write, without attributes",
     is_rebuilt=True,
 )
+ATOMIC_TOPICS_RULE = ConfigRule("topics lose the attribute of atomic transactions: what is undecided or aborted is delivered")
+"""Of a store that holds atomic transactions."""
 
 READ_WRITE = PERM_READ | PERM_WRITE
 SCHEDULE_QUEUES = 18

@@ -10,12 +10,15 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import CorruptStoreError
+from broker_core.protocol import names
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.worker.embedded.sampler import Sampler
 from broker_core.worker.embedded.stored_engine import StoredEngine
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, send_fields
 from tests.support.embedded import started
+from tests.support.store_bench import message
 from tests.unit.engine.broker.test_lifecycle import asking
 
 OFFSET = {"consumerGroup": "CG", "topic": "T", "queueId": 0}
@@ -113,13 +116,13 @@ def test_what_nothing_gives_back_is_refused_and_no_file_is_changed(root, name, d
     if backup is not None:
         (root / "config" / f"{name}.bak").write_bytes(backup)
     before = state_of(root)
-    message = refusal_of(root)
-    assert str(root / "config" / name) in message
-    assert "to start without it, move it and its .bak away" in message
+    refusal = refusal_of(root)
+    assert str(root / "config" / name) in refusal
+    assert "to start without it, move it and its .bak away" in refusal
     after = state_of(root)
     assert {one: after.get(one) for one in (name, f"{name}.bak")} == {one: before.get(one) for one in (name, f"{name}.bak")}
     assert not [one for one in after if ".damaged-" in one]
-    assert message == refusal_of(root)
+    assert refusal == refusal_of(root)
 
 
 def test_without_positions_the_broker_starts_when_a_person_removes_the_file_and_says_what_begins_again(root):
@@ -168,6 +171,14 @@ def test_topics_come_back_from_their_queues_and_are_reported(root, data):
     assert len(events) == (1 if data is None else 2)
     assert len(list((root / "config").glob("topics.json.damaged-*"))) == (data is not None)
     assert found_of(root)[2] == []
+
+
+def test_topics_of_atomic_transactions_do_not_come_back_without_their_attribute(root):
+    with MessageStore.open(StoreConfig(root=root, **SMALL_FILES)) as store:
+        store.put(message(topic=names.ATOMIC_STATE_TOPIC))
+    damage(root, "topics.json")
+    assert "what is undecided or aborted is delivered" in refusal_of(root)
+    assert (root / "config" / "topics.json").read_bytes() == b""
 
 
 def test_a_file_that_clients_give_back_does_not_stop_the_start(root):
