@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 from enum import StrEnum
 from pathlib import Path
 
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.pulling import number
 from broker_core.errors import CodecError, UsageError
+from broker_core.kept_file import KeptFile
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.protocol.names import retry_topic
+
+logger = logging.getLogger(__name__)
 
 
 class ConsumeFrom(StrEnum):
@@ -62,7 +65,7 @@ class LocalOffsets:
     """Offsets in ``path`` on this machine, in the Java client's form, with the previous state in ``.bak``."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._file = KeptFile(path, _parse_offsets)
         self._offsets: dict[MessageQueue, int] | None = None
         self._lock = asyncio.Lock()
 
@@ -75,7 +78,7 @@ class LocalOffsets:
         offsets = await self._loaded()
         offsets[queue] = offset
         async with self._lock:
-            await asyncio.to_thread(self._save, emit({"offsetTable": dict(offsets)}))
+            await asyncio.to_thread(self._file.write, emit({"offsetTable": dict(offsets)}))
 
     async def _loaded(self) -> dict[MessageQueue, int]:
         async with self._lock:
@@ -84,48 +87,36 @@ class LocalOffsets:
             return self._offsets
 
     def _load(self) -> dict[MessageQueue, int]:
-        failure: Exception | None = None
-        for path in (self._path, self._backup):
-            try:
-                return _parse_offsets(path.read_bytes())
-            except FileNotFoundError:
-                continue
-            except (OSError, CodecError) as error:
-                failure = failure or error
-        if failure is not None:
-            text = f"the offsets of a broadcasting group in {self._path} cannot be read: remove the file to begin anew"
-            raise UsageError(text) from failure
-        return {}
-
-    @property
-    def _backup(self) -> Path:
-        return self._path.with_name(self._path.name + ".bak")
-
-    def _save(self, content: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(self._path.name + ".tmp")
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if self._path.exists():
-            self._path.replace(self._backup)
-        fresh.replace(self._path)
+        try:
+            found = self._file.read()
+            if found.value is None and found.faults:
+                raise UsageError(
+                    f"the offsets of a broadcasting group in {self._file.path} cannot be read ({found.faults_text}): restore "
+                    "the file, or remove it and its .bak to begin like a new group"
+                )
+            if found.is_backup:
+                kept = self._file.mend(found)
+                logger.warning("%s is damaged (%s), its backup is used; kept as %s", self._file.path, found.faults_text, kept)
+        except OSError as error:
+            raise UsageError(
+                f"the offsets in {self._file.path} cannot be read: {error.strerror}. Check its permissions"
+            ) from error
+        return found.value or {}
 
 
 OffsetStore = BrokerOffsets | LocalOffsets
 
 
 def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
-    if not content:
-        raise CodecError("the file of offsets is empty")
-    table = parse_object(content).get("offsetTable") or {}
+    table = parse_object(content).get("offsetTable")
+    if not isinstance(table, dict):
+        raise CodecError("it has no object “offsetTable”")
     offsets = {}
     for key, value in table.items():
         queue = as_message_queue(key)
         # A newer Java client writes a counter object instead of the plain number.
         figure = value.get("offset") if isinstance(value, dict) else value
-        if queue is None or not isinstance(figure, int):
+        if queue is None or isinstance(figure, bool) or not isinstance(figure, int):
             raise CodecError(f"an entry of the offsets is none: {key!r}: {value!r}")
         offsets[queue] = figure
     return offsets

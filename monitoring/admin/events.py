@@ -42,6 +42,7 @@ _GROUPS = {
     "writes_refused": EventGroup.DISK,
     "writes_accepted": EventGroup.DISK,
     "message_set_aside": EventGroup.TOPIC,
+    "config_damaged": EventGroup.DISK,
     "alert": EventGroup.ALERT,
     "unjudged": EventGroup.ALERT,
     "action": EventGroup.ACTION,

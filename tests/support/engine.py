@@ -48,6 +48,7 @@ class Engine:
         self.counters = Counters(now_ms=clock())
         self.journal = ActionJournal(root / "config", clock=clock)
         self.set_aside = SetAside()
+        self.reports: list[str] = []
         self.connections = 0
         self.opened: list[tuple[str, OpenConnection]] = []
         self.held_pulls = 0

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from broker_core.engine.store.config_file import load_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.store.inspection.queue_reader import QueueReaders, Units, is_blank
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.paths import StorePaths
@@ -72,9 +72,10 @@ class StoredQueues:
     def named_topics(self) -> frozenset[str]:
         """Topics in the table of topics, because the directory of one may be lost; empty when the table cannot be read."""
         try:
-            table = load_config(StorePaths(self._root).config / "topics.json").get("topicConfigTable")
+            content = ConfigFile(StorePaths(self._root).config / "topics.json").look().value or {}
         except StoreError:
             return frozenset()
+        table = content.get("topicConfigTable")
         return frozenset(table) if isinstance(table, dict) else frozenset()
 
     def close(self) -> None:

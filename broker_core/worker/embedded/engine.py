@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from broker_core.engine.schedule.delay_console import DelayConsole
@@ -71,6 +72,9 @@ class EngineView(Protocol):
 
     @property
     def set_aside(self) -> SetAside: ...
+
+    @property
+    def reports(self) -> Sequence[str]: ...
 
     @property
     def connections(self) -> int: ...

@@ -67,7 +67,7 @@ class Sampler:
         self._refusal = ""
         self._members = _members(engine)
         self._subscriptions = _subscriptions(engine)
-        self._events: list[Occurred] = []
+        self._events = [Occurred("config_damaged", text, clock()) for text in engine.reports]
         self._queues = _QueueColumns(engine, self._inventory)
         self._positions = _PositionColumns(engine, self._inventory)
 

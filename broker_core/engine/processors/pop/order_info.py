@@ -10,15 +10,19 @@ Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
 from broker_core.engine.processors.pop.handle import QueueOf
+from broker_core.engine.store.config_file import object_in
 from broker_core.errors import CodecError
 
 SEPARATOR = "@"
+
+_QUEUE_ID = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +115,7 @@ class OrderRecord:
                 counts={int(offset): int(times) for offset, times in (value.get("oc") or {}).items()},
                 visible_ms={int(offset): int(at_ms) for offset, at_ms in (value.get("ot") or {}).items()},
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise CodecError(f"an entry of consumerOrderInfo.json cannot be read: {str(dict(value))[:200]}") from error
         if not record.offsets:
             raise CodecError("an entry of consumerOrderInfo.json has no offsets")
@@ -195,15 +199,17 @@ class OrderInfo:
         """Take over ``consumerOrderInfo.json``.
 
         Raises:
-            CodecError: An entry cannot be read.
+            CodecError: An entry cannot be read; nothing is taken over.
         """
-        table = value.get("table")
-        for key, queues in table.items() if isinstance(table, Mapping) else ():
-            topic, _, group = str(key).partition(SEPARATOR)
-            for queue_id, record in queues.items() if isinstance(queues, Mapping) else ():
-                if not str(queue_id).isdecimal() or not isinstance(record, Mapping):
+        table, records = object_in(value, "table"), {}
+        for key in table:
+            topic, _, group = key.partition(SEPARATOR)
+            queues = object_in(table, key)
+            for queue_id, record in queues.items():
+                if not _QUEUE_ID.fullmatch(queue_id) or not isinstance(record, Mapping):
                     raise CodecError(f"consumerOrderInfo.json holds no records for {key}: {str(queues)[:200]}")
-                self._records[QueueOf(topic, group, int(queue_id))] = OrderRecord.from_json(record)
+                records[QueueOf(topic, group, int(queue_id))] = OrderRecord.from_json(record)
+        self._records = records
 
 
 def _offsets(numbers: list[int]) -> list[int]:

@@ -178,6 +178,13 @@ def test_a_disk_that_cannot_be_asked_makes_its_figures_unknown(engine: Engine, m
     assert snapshot.totals["put_messages"] == 0
 
 
+def test_what_was_damaged_at_the_start_is_an_event(engine: Engine):
+    engine.reports.append("config/topics.json is missing")
+    sampler = sampled(engine)
+    assert [(event.kind, event.text) for event in sampler.events()] == [("config_damaged", "config/topics.json is missing")]
+    assert sampler.events() == []
+
+
 def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine, monkeypatch: pytest.MonkeyPatch):
     sampler = sampled(engine)
     next_figures(sampler, engine)
