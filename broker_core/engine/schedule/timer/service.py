@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
@@ -224,7 +225,7 @@ class TimerService:
 
     def _write(self, work: TimerWork, flush: TimerFlush) -> bool:
         try:
-            self._store.flush()
+            self._sync_deliveries()
             work.store.write(flush)
         except (OSError, StoreError) as error:
             if not self._write_failed:
@@ -233,6 +234,12 @@ class TimerService:
             return False
         self._write_failed = False
         return True
+
+    def _sync_deliveries(self) -> None:
+        synced: SimpleQueue[bool] = SimpleQueue()
+        self._store.when_durable(self._store.commit_log_max_offset, synced.put)
+        if not synced.get():
+            raise StoreError(self._store.write_refusal or "the disk has not taken the delivered messages in time")
 
     def _settle(self, work: TimerWork, flush: TimerFlush, *, done: bool) -> None:
         if done:
