@@ -15,12 +15,12 @@ Source: docs/spec/broker.md §4.4 to §4.7.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.ledger import TransactionOutcome
-from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
+from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, read_op
 from broker_core.errors import RecordError, StoreError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import StoredMessage
@@ -36,7 +36,7 @@ from broker_core.protocol.names import (
 from broker_core.protocol.queue_unit import QueueUnit
 
 RECORDS_MAX = 2_000
-"""Records of one queue that are read: up to 20 ms."""
+"""Records of one queue that are read: the loop waits for it."""
 KEYED_MAX = 32
 """Records with one unique key that are looked at."""
 DELAY_TOPICS = (SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC)
@@ -93,7 +93,7 @@ class _Search:
         discarded = self._discarded()
         if discarded is not None:
             # The op record that giving up writes is the first one.
-            again = self._ops_after(discarded) > 1
+            again = sum(1 for _number in self._ops_after(discarded)) > 1
             return TransactionOutcome.ROLLED_BACK if again else TransactionOutcome.GIVEN_UP
         if not self._is_named_by_an_op():
             return None
@@ -106,7 +106,8 @@ class _Search:
         known = self._keyed(HALF_TOPIC)
         asked = [self._asked] if self._asked.topic == HALF_TOPIC else []
         if not any(half.physical_offset == self._asked.physical_offset for half in known):
-            known += [*asked, *(self._scan(HALF_TOPIC, self._asked.queue_offset + 1) if asked else [])]
+            later = self._scan(HALF_TOPIC, self._asked.queue_offset + 1) if asked else ()
+            known += [*asked, *_decoded(later)]
         return sorted(filter(self._is_of_this, known), key=lambda half: half.queue_offset)
 
     def _is_of_this(self, half: StoredMessage) -> bool:
@@ -135,7 +136,7 @@ class _Search:
         topic = self._asked.properties.get(props.REAL_TOPIC, "")
         if not topic or not queue_id.isdecimal():
             return None
-        stored = self._after(self._asked, topic, int(queue_id))
+        stored = _decoded(self._after(self._asked, topic, int(queue_id)))
         return any(message.prepared_transaction_offset in places for message in stored) or (
             False if self._is_complete else None
         )
@@ -147,19 +148,24 @@ class _Search:
         last = self.halves[-1]
         found = [
             copy
-            for copy in self._after(last, DISCARD_TOPIC)
+            for copy in _decoded(self._after(last, DISCARD_TOPIC))
             if copy.body == last.body and copy.properties_bytes == last.properties_bytes
         ]
         return found[-1] if found else None
 
     def _is_named_by_an_op(self) -> bool:
         """Whether an op record names one of the halves, or so many follow that not all are read."""
-        return any(self._ops_after(half) for half in (self.halves[-1], self._asked)) or not self._is_complete
+        places = {half.physical_offset: half for half in (self.halves[-1], self._asked)}
+        return any(True for half in places.values() for _number in self._ops_after(half)) or not self._is_complete
 
-    def _ops_after(self, message: StoredMessage) -> int:
-        """How often op records after a message in the log name one of the halves."""
+    def _ops_after(self, message: StoredMessage) -> Iterator[int]:
+        """Halves of the transaction that op records after a message in the log name."""
         offsets = {half.queue_offset for half in self.halves}
-        return sum(number in offsets for op in self._after(message, OP_TOPIC) for number in parse_op_body(op.body))
+        for record in self._after(message, OP_TOPIC):
+            try:
+                yield from (number for number in read_op(record)[1] if number in offsets)
+            except RecordError:
+                continue
 
     # ---- reading ----
 
@@ -167,13 +173,13 @@ class _Search:
         if not self._key or not topic:
             return []
         try:
-            return _decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True))
+            return list(_decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True)))
         except StoreError:
             # A broken index is reported by its writer; the queues say the same.
             return []
 
-    def _after(self, message: StoredMessage, topic: str, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[StoredMessage]:
-        """Messages of a queue that come after a message in the log."""
+    def _after(self, message: StoredMessage, topic: str, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[memoryview]:
+        """Records of a queue that come after a message in the log."""
 
         def place(offset: int) -> int:
             units = self._store.queue_units(topic, queue_id, offset, 1)
@@ -182,27 +188,25 @@ class _Search:
         offsets = range(self._store.min_offset(topic, queue_id), self._store.max_offset(topic, queue_id))
         return self._scan(topic, offsets.start + bisect_right(offsets, message.physical_offset, key=place), queue_id)
 
-    def _scan(self, topic: str, offset: int, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[StoredMessage]:
+    def _scan(self, topic: str, offset: int, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[memoryview]:
         end = self._store.max_offset(topic, queue_id)
         self._is_complete = end - offset <= RECORDS_MAX
         end = min(end, offset + RECORDS_MAX)
         while offset < end:
             found = self._store.get_messages(topic, queue_id, offset, min(_BATCH, end - offset))
-            yield from _decoded(found.records)
+            yield from found.records
             if found.next_offset <= offset:
                 return
             offset = found.next_offset
 
 
-def _decoded(records: Collection[memoryview]) -> list[StoredMessage]:
+def _decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
     """Records that can be read; what others say is of more use than nothing."""
-    found = []
     for record in records:
         try:
-            found.append(decode_record(record))
+            yield decode_record(record)
         except RecordError:
             continue
-    return found
 
 
 def _origin(half: StoredMessage) -> int:

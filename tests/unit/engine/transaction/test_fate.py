@@ -9,7 +9,7 @@ from broker_core.engine.transaction.history import LifeState, read_history
 from broker_core.engine.transaction.messages import to_copy
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.record import decode_record
-from tests.support.transaction_bench import COMMIT, ROLLBACK, Half, asked
+from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, Half, asked
 
 
 def without_index(bench, monkeypatch):
@@ -160,3 +160,15 @@ def test_a_half_that_nothing_decided_is_decided_late(bench):
     bench.engine.load(1, 0)  # progress that another program has set
     assert [bench.code(half, COMMIT) for _ in range(2)] == [R.SUCCESS] * 2
     assert bench.bodies() == [b"hello"]
+
+
+def test_a_stop_in_the_midst_of_a_round_of_checks_decides_each_once(bench):
+    halves, peer = [bench.send(b"%d" % number) for number in range(40)], bench.join()
+    bench.clock.advance(INTERVAL_MS)
+    next(bench.engine.check_round())
+    assert 0 < len(peer.pushed) < 40
+    bench.restart()
+    assert sorted(half.origin for half in bench.engine.ledger) == [half.half_offset for half in halves]
+    for place in [*halves, *map(asked, peer.pushed)]:
+        assert bench.code(place, COMMIT) == R.SUCCESS
+    assert sorted(bench.bodies()) == sorted(b"%d" % number for number in range(40))
