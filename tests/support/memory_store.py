@@ -8,6 +8,7 @@ from collections.abc import Callable
 from broker_core.engine.store.results import Arrival, GetResult, GetStatus, PutResult, PutStatus
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record, encode_record
+from broker_core.protocol.queue_unit import QueueUnit
 
 
 class CrashError(Exception):
@@ -65,6 +66,15 @@ class MemoryStore:
         records = [record for record in found if record is not None]
         status = GetStatus.FOUND if records else GetStatus.OFFSET_OVERFLOW_ONE
         return GetResult(status, records, offset + len(records), 0, len(places), 0, suggest_slave=False)
+
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
+        places = self._queues[topic, queue_id][offset : offset + max_count]
+        return [QueueUnit(place, len(self._log[self._places[place]][2]), 0) for place in places]
+
+    def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]:  # noqa: ARG002
+        marker = b"UNIQ_KEY\x01" + key.encode() + b"\x02"
+        found = [memoryview(record) for of, _id, record in self._log if of == topic and marker in record + b"\x02"]
+        return found[-max_count:]
 
     def min_offset(self, _topic: str, _queue_id: int) -> int:
         return 0

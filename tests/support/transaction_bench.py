@@ -12,7 +12,7 @@ from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Client
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import CHECK_GROUP, DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
@@ -53,9 +53,19 @@ class TransactionBench:
         self.state.producers.register(peer, Client(name, peer.remote_address, "JAVA", 1, self.clock()), group)
         return peer
 
-    def send(self, body: bytes = b"hello", *, topic: str = "T", queue_id: int = 1, more: str = "", born_ms: int = -1) -> Half:
-        """Send a half message, born now."""
-        properties = f"TRAN_MSG\x01true\x02PGROUP\x01PG\x02UNIQ_KEY\x01{body.decode()}\x02{more}".removesuffix("\x02")
+    def send(
+        self,
+        body: bytes = b"hello",
+        *,
+        topic: str = "T",
+        queue_id: int = 1,
+        more: str = "",
+        born_ms: int = -1,
+        keyed: bool = True,
+    ) -> Half:
+        """Send a half message, born now; its body is its unique key too."""
+        key = f"\x02UNIQ_KEY\x01{body.decode()}" if keyed else ""
+        properties = f"TRAN_MSG\x01true\x02PGROUP\x01PG{key}\x02{more}".removesuffix("\x02")
         fields = send_fields(topic, queue_id, properties=properties, sys_flag=4)
         fields["g"] = self.clock() if born_ms < 0 else born_ms
         answer = self.bench.answer(RecordingPeer(), RequestCode.SEND_MESSAGE_V2, fields, body)
@@ -82,6 +92,16 @@ class TransactionBench:
         answer = self.end(half, decision, from_check=from_check, group=group, message_id=message_id)
         assert answer is not None
         return answer.code
+
+    def restart(self, *, kill: bool = False) -> None:
+        """Take in the queues again as a start does: from the progress of a clean stop, or all of them."""
+        ledger = self.engine.ledger
+        self.engine.load(*((-1, -1) if kill else (ledger.half_progress, ledger.op_progress)))
+
+    def resume(self, physical_offset: int) -> int:
+        """Response code of RESUME_CHECK_HALF_MESSAGE."""
+        message_id = offset_message_id(self.state.store_host, physical_offset)
+        return self.bench.answer(RecordingPeer(), RequestCode.RESUME_CHECK_HALF_MESSAGE, {"msgId": message_id}).code
 
     def round(self) -> None:
         """Run one whole round of checks."""

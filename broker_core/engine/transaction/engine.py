@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from broker_core.engine.store.results import NEVER_STORED, Arrival, GetResult, PutResult, PutStatus
+from broker_core.engine.store.results import NEVER_STORED, Arrival, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import GIVEN_UP, STAYS, SetAside, why_never
+from broker_core.engine.transaction.fate import FateStore, read_fate
 from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
@@ -56,7 +57,7 @@ _LOAD_COUNT = 32
 """Records taken in before the loop gets its turn: half a millisecond."""
 
 
-class Store(Protocol):
+class Store(FateStore, Protocol):
     """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
 
     @property
@@ -66,11 +67,8 @@ class Store(Protocol):
 
     def record_at(self, physical_offset: int) -> memoryview | None: ...
 
-    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
-    def min_offset(self, topic: str, queue_id: int, /) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
+_DECIDED = frozenset((TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK, TransactionOutcome.DECIDED))
 
 
 class Decision(IntEnum):
@@ -299,21 +297,38 @@ class TransactionEngine:
             self.counters.refused += 1
             return refusal
         found = self._half_of(half.physical_offset)
-        pending = self.ledger.find(found.origin)
+        pending, outcome = self._known(half, found.origin)
         if pending is not None:
             return self.decide(pending, request.decision)
-        outcome = self.ledger.outcome(found.origin)
-        if outcome is None or outcome in (TransactionOutcome.GIVEN_UP, TransactionOutcome.EXPIRED):
+        if outcome not in _DECIDED:
             # Nothing says that it was decided, so the producer's word counts: late rather than never.
             return self._decide_late(found, half, request.decision)
         self.counters.repeated += 1
         asked = TransactionOutcome.COMMITTED if request.decision is Decision.COMMIT else TransactionOutcome.ROLLED_BACK
-        if outcome in (asked, TransactionOutcome.DECIDED):
+        if outcome is asked:
             return EndResult(ResponseCode.SUCCESS, f"the transaction is {outcome.value} already")
         logger.warning(
             "transaction %d of group %s is %s; %s comes too late", found.origin, request.group, outcome.value, asked.value
         )
         return EndResult(ResponseCode.SYSTEM_ERROR, f"the transaction is {outcome.value} already, it cannot be {asked.value}")
+
+    def _known(self, message: StoredMessage, origin: int) -> tuple[HalfMessage | None, TransactionOutcome | None]:
+        """The undecided transaction of a half message, or how it ended; the store says what the ledger does not remember.
+
+        Args:
+            message: The half message, or its copy in the discard topic.
+            origin: Of the transaction; -1 where the message does not name it.
+        """
+        pending, outcome = self.ledger.find(origin), self.ledger.outcome(origin)
+        if pending is not None or outcome in (TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK):
+            return pending, outcome
+        outcome, origins = read_fate(self._store, message)
+        if outcome is not TransactionOutcome.COMMITTED:
+            # A real broker's copies for a check and resumed ones do not name their original.
+            pending = next((half for half in map(self.ledger.find, origins) if half is not None), None)
+        if pending is None and outcome in _DECIDED and origin >= 0:
+            self.ledger.remember(origin, outcome)
+        return pending, outcome
 
     def _half_of(self, physical_offset: int) -> HalfMessage:
         record = self._store.record_at(physical_offset)
@@ -569,25 +584,15 @@ class TransactionEngine:
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if message.properties.get(TRANSACTION_PREPARED, "").lower() != "true" or not message.properties.get(PRODUCER_GROUP):
             return EndResult(ResponseCode.SYSTEM_ERROR, f"the message at {physical_offset} is no transactional one")
-        pending, outcome = self._known_at(message)
-        if pending is None and outcome in (
-            TransactionOutcome.COMMITTED,
-            TransactionOutcome.ROLLED_BACK,
-            TransactionOutcome.DECIDED,
-        ):
+        origin = self._half_of(message.physical_offset).origin if message.topic == HALF_TOPIC else -1
+        pending, outcome = self._known(message, origin)
+        if pending is None and outcome in _DECIDED:
             remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
         result = self._store.put(to_copy(message, check_times=0, origin=-1 if pending is None else pending.origin))
         if result.status is not PutStatus.PUT_OK:
             return EndResult(ResponseCode.SYSTEM_ERROR, self._store_refused(result).remark)
         return EndResult(ResponseCode.SUCCESS, durable_end=result.physical_offset + result.wrote_bytes)
-
-    def _known_at(self, message: StoredMessage) -> tuple[HalfMessage | None, TransactionOutcome | None]:
-        """What is known of the transaction of a half message; of a discarded message nothing is."""
-        if message.topic != HALF_TOPIC:
-            return None, None
-        origin = self._half_of(message.physical_offset).origin
-        return self.ledger.find(origin), self.ledger.outcome(origin)
 
     # ---- what is told ----
 

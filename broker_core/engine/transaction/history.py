@@ -18,6 +18,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.results import GetResult
+from broker_core.engine.transaction.fate import DELAY_TOPICS
 from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
 from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
@@ -163,7 +164,7 @@ class _Scan:
         self.notices: list[str] = []
         self._by_origin: dict[int, Life] = {}
         self._by_key: dict[tuple[str, str], Life] = {}
-        self._ops: dict[int, Step] = {}
+        self._ops: dict[int, list[Step]] = defaultdict(list)
         self._discarded: dict[tuple[str, str], list[Step]] = defaultdict(list)
 
     def halves(self, low: int) -> None:
@@ -177,7 +178,7 @@ class _Scan:
         for op in self._records(OP_TOPIC, self._store.offset_by_time(OP_TOPIC, TRANSACTION_QUEUE_ID, first_ms)):
             step = Step(StepKind.DECIDED, op.store_timestamp_ms, op.queue_offset, op.physical_offset)
             for offset in parse_op_body(op.body):
-                self._ops.setdefault(offset, step)
+                self._ops[offset].append(step)
         for given in self._records(DISCARD_TOPIC, self._store.offset_by_time(DISCARD_TOPIC, TRANSACTION_QUEUE_ID, first_ms)):
             step = Step(StepKind.GIVEN_UP, given.store_timestamp_ms, given.queue_offset, given.physical_offset)
             self._discarded[_key(given)].append(step)
@@ -232,18 +233,23 @@ class _Scan:
 
     def complete(self, life: Life, half_progress: int) -> None:
         """Add what is not in the half queue: decision, real messages, giving up."""
-        op = next((self._ops[offset] for offset in reversed(life.half_offsets) if offset in self._ops), None)
+        ops = sorted(
+            (op for offset in life.half_offsets for op in self._ops.get(offset, ())), key=lambda op: op.physical_offset
+        )
+        op = ops[-1] if ops else None
         reals = self._reals(life)
         given_up = self._discarded.get((life.unique_key, life.group), []) if life.unique_key else []
         life.op_offset = -1 if op is None else op.queue_offset
         life.real_offsets = [real.physical_offset for real in reals]
-        life.steps += [*([op] if op else []), *reals, *given_up]
+        life.steps += [*ops, *reals, *given_up]
         life.steps.sort(key=lambda step: step.physical_offset)
         last_half = life.half_places[-1]
         if reals:
             life.state = LifeState.COMMITTED
         elif any(step.physical_offset > last_half for step in given_up):
-            life.state = LifeState.GIVEN_UP
+            # Giving up writes an op record too; a second one is of a decision that came later.
+            after = sum(step.physical_offset > given_up[-1].physical_offset for step in ops)
+            life.state = LifeState.ROLLED_BACK if after > 1 else LifeState.GIVEN_UP
         elif op is not None and op.physical_offset > last_half:
             life.state = LifeState.ROLLED_BACK
         elif life.half_offsets[-1] < half_progress:
@@ -253,26 +259,31 @@ class _Scan:
 
     def _reals(self, life: Life) -> list[Step]:
         places = set(life.half_places)
-        found = self._indexed(life) or self._beside(life)
-        reals = {
-            message.physical_offset: Step(
-                StepKind.DELIVERED, message.store_timestamp_ms, message.queue_offset, message.physical_offset
-            )
-            for message in found
-            if transaction_type(message.sys_flag) is TransactionType.COMMIT and message.prepared_transaction_offset in places
-        }
+        reals: dict[int, Step] = {}
+        for topic in (life.topic, *DELAY_TOPICS):
+            found = self._indexed(life, topic) or (self._beside(life) if topic == life.topic else [])
+            reals = {
+                message.physical_offset: Step(
+                    StepKind.DELIVERED, message.store_timestamp_ms, message.queue_offset, message.physical_offset
+                )
+                for message in found
+                if transaction_type(message.sys_flag) is TransactionType.COMMIT
+                and message.prepared_transaction_offset in places
+            }
+            if reals:
+                break
         return [reals[place] for place in sorted(reals)]
 
-    def _indexed(self, life: Life) -> list[StoredMessage]:
-        if not life.unique_key or not life.topic:
+    def _indexed(self, life: Life, topic: str) -> list[StoredMessage]:
+        if not life.unique_key or not topic:
             return []
-        records = self._store.query(life.topic, life.unique_key, max_count=_REAL_MAX, unique=True)
+        records = self._store.query(topic, life.unique_key, max_count=_REAL_MAX, unique=True)
         return [decode_record(record) for record in records]
 
     def _beside(self, life: Life) -> list[StoredMessage]:
         """Messages of the real queue from shortly before the decision on, for stores without an index or without the key."""
-        decided = [self._ops[offset].at_ms for offset in life.half_offsets if offset in self._ops]
-        if not decided or life.queue_id < 0 or not life.topic:
+        is_decided = any(offset in self._ops for offset in life.half_offsets)
+        if not is_decided or life.queue_id < 0 or not life.topic:
             return []
         found: list[StoredMessage] = []
         offset = self._store.offset_by_time(life.topic, life.queue_id, life.steps[0].at_ms)

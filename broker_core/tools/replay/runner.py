@@ -28,8 +28,13 @@ GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
 SENDS_UNDER_WAY_MAX = 64
 SEND_TIMEOUT_MS = 10_000
-STOP_GRACE_S = 0.5
-"""How long a stopped replay waits for pending answers; messages unanswered by then are in doubt."""
+ROUTE_GRACE_S = 0.5
+"""How long a stopped replay waits for the queues of a topic, on which nothing depends."""
+ANSWER_GRACE_S = 3.0
+"""How long a stopped replay waits for pending answers; messages unanswered by then are in doubt and are sent again later.
+
+A stopped process is killed after four seconds.
+"""
 BUSY_PAUSES_S = (0.1, 0.4, 1.6, 3.2)
 """Waits before repeats of a message that the broker was too busy for."""
 _BUSY = frozenset((ResponseCode.SYSTEM_BUSY,))
@@ -159,11 +164,13 @@ class ReplayRunner:
             await self._send_gathered()
 
     async def _give_up_when_stopped(self) -> None:
-        """Once stopped, wait at most `STOP_GRACE_S` for brokers."""
+        """Once stopped, wait at most `ANSWER_GRACE_S` for brokers."""
         await self._stopping.wait()
-        await asyncio.sleep(STOP_GRACE_S)
-        waiting: set[asyncio.Task[Any]] = {*self._under_way, *([self._asking] if self._asking else [])}
-        for task in waiting:
+        await asyncio.sleep(ROUTE_GRACE_S)
+        if self._asking is not None:
+            self._asking.cancel()
+        await asyncio.sleep(ANSWER_GRACE_S - ROUTE_GRACE_S)
+        for task in set(self._under_way):
             task.cancel()
 
     def _is_heavy(self) -> bool:

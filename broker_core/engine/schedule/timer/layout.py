@@ -8,7 +8,8 @@
         filler: rest of the file i32 | 0 i64 | BLANK_MAGIC i32
     config/timercheck
         read time i64 | log flush position i64 | queue offset i64 | the master's queue offset i64
-        state version i64 | timestamp i64 | counter i64 | zeros up to 4096
+        state version i64 | timestamp i64 | counter i64 | zeros up to 2048
+        Orbit: time of a slot i64 | position i64 | physical offset i64 | zeros up to 4096
 
 A position counts bytes from the start of the first timer log file ever made. A slot's count is its messages less its cancels.
 
@@ -18,7 +19,7 @@ Source: docs/spec/store.md §14.1, docs/spec/broker.md §3.6.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,12 +35,15 @@ SLOT = struct.Struct(">qqqii")
 UNIT = struct.Struct(">iqiqiqiiq")
 FILLER = struct.Struct(">iqi")
 CHECKPOINT = struct.Struct(">7q")
+PROGRESS = struct.Struct(">3q")
 assert SLOT.size == 32
 assert UNIT.size == 52
 assert FILLER.size == 16
 
 WHEEL_BYTES = SLOTS_TOTAL * SLOT.size
 CHECKPOINT_FILE_BYTES = 4096
+PROGRESS_POSITION = 2048
+"""Where Orbit keeps the progress of a slot, far behind the fields of RocketMQ, which keeps the bytes there."""
 
 MAGIC_DEFAULT = 1
 MAGIC_ROLL = 2
@@ -117,6 +121,24 @@ def unpack_unit(data: bytes | bytearray | memoryview, position: int = 0) -> Time
     return TimerUnit._make(UNIT.unpack_from(data, position)[1:8])
 
 
+class SlotProgress(NamedTuple):
+    """How far the messages of one slot are delivered. It stays true when the slot is done.
+
+    Attributes:
+        slot_ms: Time of the slot; 0 when no slot was begun.
+        position: Units of the slot up to this position of the timer log are done with. Cancels are not: they count for
+            the rest of the slot.
+        physical_offset: Of the unit at that position. Another one there means that the timer log was made again.
+    """
+
+    slot_ms: int = 0
+    position: int = 0
+    physical_offset: int = 0
+
+
+NO_PROGRESS = SlotProgress()
+
+
 @dataclass(frozen=True, slots=True)
 class TimerCheckpoint:
     """How far the timer files have come. A broker without a master keeps both queue offsets equal.
@@ -125,6 +147,7 @@ class TimerCheckpoint:
         read_ms: Slots before this time are done with.
         flush_position: The timer log is on the disk up to here.
         queue_offset: Messages of the wheel topic before this one are in the timer log, or done with.
+        progress: Of the slot that is being delivered, or was last.
     """
 
     read_ms: int = 0
@@ -134,10 +157,12 @@ class TimerCheckpoint:
     state_version: int = 0
     timestamp_ms: int = 0
     counter: int = 0
+    progress: SlotProgress = NO_PROGRESS
 
     def encode(self) -> bytes:
         """The file."""
-        return self.pack().ljust(CHECKPOINT_FILE_BYTES, b"\0")
+        own = self.pack().ljust(PROGRESS_POSITION, b"\0") + PROGRESS.pack(*self.progress)
+        return own.ljust(CHECKPOINT_FILE_BYTES, b"\0")
 
     def pack(self) -> bytes:
         """The fields alone, as slaves are sent them."""
@@ -149,9 +174,9 @@ class TimerCheckpoint:
 
 def decode_checkpoint(data: bytes) -> TimerCheckpoint:
     """Checkpoint of a file's bytes; too few know nothing, early 5.x versions wrote four fields."""
-    if len(data) < CHECKPOINT.size:
-        data = data.ljust(CHECKPOINT.size, b"\0") if len(data) >= 32 else bytes(CHECKPOINT.size)
-    return TimerCheckpoint(*CHECKPOINT.unpack_from(data))
+    data = data.ljust(CHECKPOINT_FILE_BYTES, b"\0") if len(data) >= 32 else bytes(CHECKPOINT_FILE_BYTES)
+    progress = SlotProgress(*PROGRESS.unpack_from(data, PROGRESS_POSITION))
+    return replace(TimerCheckpoint(*CHECKPOINT.unpack_from(data)), progress=progress)
 
 
 def java_hash(text: str) -> int:

@@ -1,7 +1,8 @@
 """Opening the timer store: the timer log is what counts, the wheel is made from it, the rest comes from the wheel topic.
 
     1. The log is read up to the first thing that is no unit, and cut there.
-    2. Waiting are the units whose slot is not before the checkpoint's read time and whose record the commit log holds.
+    2. Waiting are the units whose slot is not before the checkpoint's read time and whose record the commit log holds. Of a
+       slot that a stop interrupted these are the units behind its progress, and its cancels.
     3. Where their chains are not what a wheel of this precision needs (another precision, units twice, a slot that is a whole
        turn of the wheel away), they are written anew behind a new file's start, and the old files go.
     4. Messages that the log lacks are taken from the wheel topic: from the message behind the last unit on. If the log has lost
@@ -29,10 +30,12 @@ from broker_core.engine.schedule.timer.layout import (
     MAGIC_DELETE,
     MAGIC_ROLL,
     NO_POSITION,
+    NO_PROGRESS,
     SLOT,
     SLOT_TYPE,
     SLOTS_TTL,
     WHEEL_BYTES,
+    SlotProgress,
     TimerCheckpoint,
     TimerUnit,
     decode_checkpoint,
@@ -110,6 +113,8 @@ def open_timer_store(
     read_ms = checkpoint.read_ms
     waiting, last = _scan(log, source, read_ms)
     log.cut()
+    progress = checkpoint.progress if _is_progress_of(log, checkpoint.progress) else NO_PROGRESS
+    waiting = _behind(waiting, progress)
     low, high = source.queue_bounds()
     queue_offset = min(max(low, _offset_to_go_on(log, checkpoint, source, last)), high)
     start_ms = now_ms - now_ms % precision_ms
@@ -117,7 +122,7 @@ def open_timer_store(
     precision_changed = history.begin(high)
     waiting = _without_repeats(waiting)
     wanted = _in_reach(_at_precision(waiting, last_precision, history), start_ms, precision_ms)
-    if wanted is not waiting or not _chains_hold(waiting, log.start):
+    if wanted is not waiting or not _chains_hold(waiting, log.start, progress):
         logger.info("the timer log is written anew, with the %d units that wait", len(waiting.position))
         waiting = _written_anew(log, wanted, waiting.slot_ms, start_ms - SLOTS_TTL * precision_ms)
     wheel = TimerWheel(paths.wheel, precision_ms, disk)
@@ -132,6 +137,7 @@ def open_timer_store(
         read_ms=aligned_read if first_slot is None else min(aligned_read, first_slot),
         queue_offset=queue_offset,
         checkpoint=checkpoint,
+        progress=progress,
         redo_until=min(checkpoint.queue_offset, high) if queue_offset < checkpoint.queue_offset else 0,
         waiting_by_topic=_by_topic(waiting),
         disk=disk,
@@ -247,14 +253,27 @@ def _without_repeats(waiting: _Waiting) -> _Waiting:
     return waiting if len(from_end) == count else waiting.take(np.sort(count - 1 - from_end))
 
 
-def _chains_hold(waiting: _Waiting, log_start: int) -> bool:
-    """Whether each unit leads to the one before it in its slot."""
+def _is_progress_of(log: TimerLog, progress: SlotProgress) -> bool:
+    """Whether the unit that the progress of a slot ends at is where it was."""
+    unit = log.unit(progress.position)
+    return unit is not None and (unit.slot_ms, unit.physical_offset) == (progress.slot_ms, progress.physical_offset)
+
+
+def _behind(waiting: _Waiting, progress: SlotProgress) -> _Waiting:
+    """The units that the progress of a slot leaves; the argument itself when it leaves all."""
+    is_cancel = waiting.magic & (MAGIC_DELETE | MAGIC_ROLL) == MAGIC_DELETE
+    done = (waiting.slot_ms == progress.slot_ms) & (waiting.position <= progress.position) & ~is_cancel
+    return waiting.take(~done) if done.any() else waiting
+
+
+def _chains_hold(waiting: _Waiting, log_start: int, progress: SlotProgress) -> bool:
+    """Whether each unit leads to the one before it in its slot, or to nothing that waits."""
     order = np.lexsort((waiting.position, waiting.slot_ms))
     position, slot, previous = waiting.position[order], waiting.slot_ms[order], waiting.previous[order]
     expected = np.full(len(order), NO_POSITION, np.int64)
     same = slot[1:] == slot[:-1]
     expected[1:][same] = position[:-1][same]
-    leads_nowhere = previous < max(log_start, 0)
+    leads_nowhere = previous < np.where(slot == progress.slot_ms, progress.position + 1, max(log_start, 0))
     return bool(np.where(expected == NO_POSITION, leads_nowhere, previous == expected).all())
 
 

@@ -1,7 +1,9 @@
 """The timers of one broker on its event loop: `TimerWork` is called when the next slot is due or a message arrives.
 
     start → timer store opened and recovered (on a thread) → turns on the loop; wheel, log and checkpoint written each second
+    stop  → the slot that is being delivered, for a moment → wheel, log and checkpoint written
 
+The commit log is synced before the checkpoint is written, because the checkpoint says which messages are delivered.
 Messages are accepted while the store opens: they wait in the wheel topic.
 """
 
@@ -11,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
@@ -22,7 +25,7 @@ from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, PutResult
 from broker_core.engine.tables.set_aside import SetAside
-from broker_core.errors import OrbitError
+from broker_core.errors import OrbitError, StoreError
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
@@ -31,6 +34,8 @@ ARRIVAL_WAIT_MS = 5
 WAIT_MAX_MS = 60_000
 """Longest sleep, after which the clock is looked at again: it may have been set forward."""
 FAULT_WAIT_MS = 1_000
+STOP_SLOT_SECONDS = 2
+"""How long a stop delivers the slot that is begun: RocketMQ, which may open the store next, knows no progress in a slot."""
 CLEAN_EVERY = 30
 """Flushes between two looks for timer log files that are no longer needed."""
 
@@ -113,7 +118,20 @@ class TimerService:
             await asyncio.gather(task, return_exceptions=True)
         self._cancel_turns()
         if self.work is not None:
+            await self._finish_slot(self.work)
             await self._flush(self.work)
+
+    async def _finish_slot(self, work: TimerWork) -> None:
+        """Deliver the rest of a slot; what the time or the store does not allow is left to the next start."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + STOP_SLOT_SECONDS
+        try:
+            while work.is_in_slot and loop.time() < end:
+                if work.turn(self._clock()) != 0:
+                    return
+                await asyncio.sleep(0)
+        except OSError as error:
+            logger.warning("timers that are due are delivered after the next start: %s", error)
 
     async def _run(self, source: StoreSource, precisions: Mapping[str, Any]) -> None:
         opening = asyncio.ensure_future(asyncio.to_thread(self._open, source, precisions))
@@ -213,14 +231,21 @@ class TimerService:
 
     def _write(self, work: TimerWork, flush: TimerFlush) -> bool:
         try:
+            self._sync_deliveries()
             work.store.write(flush)
-        except OSError as error:
+        except (OSError, StoreError) as error:
             if not self._write_failed:
                 logger.warning("the timer files are not written, it is tried again: %s", error)
             self._write_failed = True
             return False
         self._write_failed = False
         return True
+
+    def _sync_deliveries(self) -> None:
+        synced: SimpleQueue[bool] = SimpleQueue()
+        self._store.when_durable(self._store.commit_log_max_offset, synced.put)
+        if not synced.get():
+            raise StoreError(self._store.write_refusal or "the disk has not taken the delivered messages in time")
 
     def _settle(self, work: TimerWork, flush: TimerFlush, *, done: bool) -> None:
         if done:

@@ -17,9 +17,9 @@ from broker_core.engine.schedule.timer.layout import (
     BLANK_MAGIC,
     FILLER,
     MAGIC_MASK,
-    NO_POSITION,
     UNIT,
     UNIT_TYPE,
+    Slot,
     TimerUnit,
     unpack_unit,
 )
@@ -254,10 +254,10 @@ class TimerLog:
         return self.unit(base + inside) if inside >= 0 else None
 
 
-def chain(log: TimerLog, last: int) -> Iterator[tuple[int, TimerUnit]]:
-    """Units of a slot with their positions, the newest first."""
-    position = last
-    while position != NO_POSITION:
+def chain(log: TimerLog, slot: Slot) -> Iterator[tuple[int, TimerUnit]]:
+    """Units of a slot with their positions, the newest first; ends at its first unit, which may follow delivered ones."""
+    position = slot.last
+    while position >= slot.first:
         unit = log.unit(position)
         if unit is None:
             return

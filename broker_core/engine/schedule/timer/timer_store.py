@@ -26,6 +26,7 @@ from broker_core.engine.schedule.timer.layout import (
     SLOTS_TTL,
     UNIT,
     UNIT_TYPE,
+    SlotProgress,
     TimerCheckpoint,
     TimerUnit,
 )
@@ -135,6 +136,7 @@ class TimerStore:
         read_ms: Slots before this time are done with.
         queue_offset: First message of the wheel topic that is not in here.
         checkpoint: As it was read.
+        progress: Of a slot that was being delivered.
         redo_until: Messages of the wheel topic before this offset were in here once, but the log has lost some of them.
         disk: The operating system.
 
@@ -153,6 +155,7 @@ class TimerStore:
         read_ms: int,
         queue_offset: int,
         checkpoint: TimerCheckpoint,
+        progress: SlotProgress,
         redo_until: int,
         waiting_by_topic: dict[int, int],
         disk: Disk,
@@ -169,6 +172,7 @@ class TimerStore:
         self.waiting = sum(waiting_by_topic.values())
         self.waiting_by_topic = waiting_by_topic
         self._checkpoint = checkpoint
+        self._progress = progress
         self.redo_until = redo_until
         self.redo_read_ms = checkpoint.read_ms
         self._next_ms: int | None = wheel.next_time(read_ms)
@@ -277,10 +281,11 @@ class TimerStore:
     def units(self, slot_ms: int) -> Iterator[tuple[int, TimerUnit]]:
         """Units of a slot with their positions, the newest first."""
         slot = self.wheel.slot(slot_ms)
-        return iter(()) if slot is None else chain(self.log, slot.last)
+        return iter(()) if slot is None else chain(self.log, slot)
 
-    def left(self, unit: TimerUnit) -> None:
-        """Take note that a unit of a slot was dealt with."""
+    def left(self, slot_ms: int, position: int, unit: TimerUnit) -> None:
+        """Take note that a unit of a slot was dealt with, and all that came into the slot before."""
+        self._progress = SlotProgress(slot_ms, position, unit.physical_offset)
         self._count(unit.topic_hash, 1 if unit.is_delete else -1)
 
     def slot_done(self, slot_ms: int) -> None:
@@ -320,7 +325,9 @@ class TimerStore:
         read_ms, position, offset = self.read_ms, pending.position + len(pending.data), self.queue_offset
         if self.is_redoing:
             read_ms, position, offset = self.redo_read_ms, NOT_WHOLE, self.redo_until
-        checkpoint = TimerCheckpoint(read_ms, position, offset, offset, before.state_version, now_ms, before.counter + 1)
+        checkpoint = TimerCheckpoint(
+            read_ms, position, offset, offset, before.state_version, now_ms, before.counter + 1, self._progress
+        )
         return TimerFlush(pending, pages, checkpoint)
 
     def write(self, flush: TimerFlush) -> None:
@@ -357,4 +364,5 @@ class TimerStore:
             self.waiting_by_topic.pop(topic_hash, None)
 
     def _says(self, checkpoint: TimerCheckpoint) -> bool:
-        return (checkpoint.read_ms, checkpoint.queue_offset) == (self.read_ms, self.queue_offset)
+        said = (checkpoint.read_ms, checkpoint.queue_offset, checkpoint.progress)
+        return said == (self.read_ms, self.queue_offset, self._progress)

@@ -118,6 +118,11 @@ class TimerWork:
         self._retry_at_ms = 0
         self.far.load(store, source)
 
+    @property
+    def is_in_slot(self) -> bool:
+        """Whether a slot is on its way out."""
+        return self._due is not None
+
     # ---- one turn ----
 
     def turn(self, now_ms: int) -> int | None:
@@ -229,7 +234,7 @@ class TimerWork:
             if unit is not None:
                 if not self._hand_out(due, unit, now_ms):
                     return
-                self.store.left(unit)
+                self.store.left(due.slot_ms, due.positions[-1], unit)
             due.positions.pop()
         if not due.positions:
             self._finish(due)

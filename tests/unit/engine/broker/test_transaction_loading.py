@@ -83,7 +83,8 @@ def test_what_producers_decide_meanwhile_is_carried_out_once_it_is_known(tmp_pat
             assert (bodies(bench), peer.sent) == ([], [])
             await eventually(lambda: service.engine.is_loaded and len(peer.sent) == 3)
             # 190 was rolled back before the stop: its late commit delivers nothing.
-            assert [answer.remark for answer in peer.sent] == [None, "the transaction is decided already", None]
+            late = "the transaction is rolled back already, it cannot be committed"
+            assert [answer.remark for answer in peer.sent] == [None, late, None]
             assert bodies(bench) == [b"199"]
             ledger = service.engine.ledger
             assert len(ledger) == COUNT - COUNT // 10 - 2 + 1

@@ -11,6 +11,7 @@ import pytest
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.processors.timer_processor import TimerMessages
+from broker_core.engine.schedule.timer.timer_store import TimerStore
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -260,3 +261,36 @@ def test_timer_files_that_cannot_be_opened_are_told_to_whoever_sends(tmp_path, c
 
     asyncio.run(talk())
     assert "cannot be opened" in caplog.text
+
+
+def test_a_stop_delivers_the_slot_that_is_begun_and_writes_progress_behind_the_log(tmp_path, monkeypatch):
+    unsynced = []
+
+    async def talk():
+        clock = ManualClock()
+        broker = EmbeddedBroker(config_for(tmp_path), clock=clock)
+        await broker.start()
+        bench = BrokerBench.__new__(BrokerBench)
+        bench.dispatcher = broker._dispatcher
+        for number in range(600):
+            assert send(bench, f"U{number}", TIMER_DELAY_SEC=5).code == R.SUCCESS
+        service = timers_of(broker).service
+        await eventually(lambda: service.work and service.work.store.waiting == 600)
+        write = TimerStore.write
+
+        def written(store, flush):
+            if flush.checkpoint.progress.slot_ms:
+                unsynced.append(broker.store.commit_log_max_offset - broker.store.flushed_offset)
+            write(store, flush)
+
+        monkeypatch.setattr(TimerStore, "write", written)
+        clock.advance(6_000)
+        while not broker.store.max_offset("Orders", 3):
+            service.work.turn(clock())
+        assert broker.store.max_offset("Orders", 3) < 600
+        assert service.work.is_in_slot
+        await broker.stop()
+        assert broker.store.max_offset("Orders", 3) == 600
+
+    asyncio.run(talk())
+    assert unsynced == [0] * len(unsynced) != []

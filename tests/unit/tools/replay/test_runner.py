@@ -15,6 +15,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.batch import decode_batch
 from broker_core.protocol.message.properties import decode_properties
 from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.tools.replay import runner as module
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.journal import RECEIPT_FILE, ReplayJournal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
@@ -205,7 +206,9 @@ def test_a_stop_keeps_the_rest_for_later_without_doubt(run, world):
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_in_doubt(run, world, is_stored):
+def test_a_stop_waits_a_moment_for_answers_and_then_what_is_on_its_way_is_in_doubt(run, world, monkeypatch, is_stored):
+    monkeypatch.setattr(module, "ROUTE_GRACE_S", 0)
+    monkeypatch.setattr(module, "ANSWER_GRACE_S", 0)
     send_at_once = world.send_raw
 
     async def send_raw(message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
@@ -230,6 +233,27 @@ def test_a_stop_waits_for_no_answer_and_what_was_on_its_way_is_in_doubt(run, wor
     assert sorted(world.bodies()) == sorted([*before, *again])
     assert [row["number"] for row in run.receipt() if row.get("maybeTwice")] == [3]
     assert (run.left, run.progress) == (0, "6 sent, 1 may be there twice")
+
+
+def test_an_answer_that_comes_after_the_stop_leaves_no_doubt(run, world, monkeypatch):
+    monkeypatch.setattr(module, "ROUTE_GRACE_S", 0)
+    send_at_once = world.send_raw
+
+    async def send_raw(message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        result = await send_at_once(message, queue, timeout_ms=timeout_ms)
+        runners[0].stop("enough")
+        for _ in range(50):  # longer than a route is waited for
+            await asyncio.sleep(0)
+        return result
+
+    runners: list[ReplayRunner] = []
+    world.send_raw = send_raw
+    run(*[item(number, DELAY="1") for number in range(100)], use=runners.append)
+    assert 0 < len(world.bodies()) < 100
+    assert {row["status"] for row in run.receipt() if "status" in row} == {"sent"}
+    world.send_raw = send_at_once
+    run()
+    assert sorted(world.bodies()) == sorted(b"%d" % number for number in range(100))
 
 
 def test_a_stop_waits_for_no_route(run, world):

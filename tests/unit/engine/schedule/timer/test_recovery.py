@@ -54,6 +54,89 @@ def test_a_stop_in_good_order_changes_nothing(sent):
     the_rest_comes(again)
 
 
+@pytest.mark.parametrize("turns", [1, 2])
+def test_a_stop_in_the_midst_of_a_slot_repeats_nothing_and_loses_nothing(bench, turns):
+    due = bench.clock() + 5 * SECOND
+    keys = [f"k{number}" for number in range(1_500)]
+    for number, key in enumerate(keys):
+        bench.send(key, due)
+        if number == 700:
+            bench.send("del", due, cancels="k1400")
+            bench.send("roll", due + 20 * DAY_MS)
+    keys.remove("k1400")
+    bench.turns()
+    bench.clock.advance(5 * SECOND)
+    seen = []
+    while len(bench.delivered()) < len(keys):
+        before = len(bench.delivered())
+        while len(bench.delivered()) == before:
+            bench.work.turn(bench.clock())
+        for _ in range(turns - 1):
+            bench.work.turn(bench.clock())
+        seen.append(len(bench.delivered()))
+        bench.close()
+        bench = reopen(bench)
+    assert len(seen) >= 3, "no stop fell into the slot"
+    bench.pass_time(2 * SECOND)
+    assert bench.delivered() == keys
+    assert bench.work.store.waiting == 1
+    bench.pass_time(20 * DAY_MS)
+    assert bench.delivered()[-1] == "roll"
+    assert bench.work.figures.lost == 0
+
+
+def test_what_comes_into_a_slot_after_a_stop_is_delivered_once(bench):
+    due = bench.clock() + 5 * SECOND
+    for number in range(300):
+        bench.send(f"k{number}", due)
+    bench.turns()
+    bench.clock.advance(5 * SECOND)
+    while not bench.delivered():
+        bench.work.turn(bench.clock())
+    bench.clock.advance(-3 * SECOND)
+    bench.close()
+    again = reopen(bench)
+    again.send("late", due)
+    again.pass_time(10 * SECOND)
+    assert again.delivered() == [*(f"k{number}" for number in range(300)), "late"]
+
+
+def in_a_slot(bench):
+    """Three hundred messages of one second, some of them delivered, and all of it on the disk."""
+    due = bench.clock() + 5 * SECOND
+    for number in range(300):
+        bench.send(f"k{number}", due)
+    bench.turns()
+    bench.clock.advance(5 * SECOND)
+    while not bench.delivered():
+        bench.work.turn(bench.clock())
+    bench.flush()
+    return len(bench.delivered())
+
+
+def test_a_kill_in_the_midst_of_a_slot_repeats_at_most_what_came_since_the_last_write(bench):
+    delivered = in_a_slot(bench)
+    bench.crash()
+    again = reopen(bench)
+    again.pass_time(SECOND)
+    assert delivered < 300
+    assert again.delivered() == [f"k{number}" for number in range(300)]
+
+
+def test_the_progress_of_a_slot_does_not_count_for_a_timer_log_that_was_made_again(bench):
+    in_a_slot(bench)
+    bench.crash()
+    for path in log_files(bench):
+        path.unlink()
+    again = reopen(bench)
+    again.send("more", again.clock() + 5 * SECOND)
+    again.turns()
+    again.crash()
+    last = reopen(again)
+    last.pass_time(10 * SECOND)
+    assert set(last.delivered()) == {*(f"k{number}" for number in range(300)), "more"}
+
+
 def test_a_kill_with_everything_on_disk_repeats_at_most_what_came_since_the_last_write(sent):
     sent.pass_time(10 * SECOND)
     sent.flush()

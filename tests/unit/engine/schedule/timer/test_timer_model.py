@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from broker_core.engine.schedule.timer import work
 from broker_core.engine.store.results import PutStatus
 from tests.support.timer_bench import DAY_MS, TOPIC, TimerBench
 
@@ -29,6 +31,8 @@ class TimerMachine(RuleBasedStateMachine):
     @initialize(precision_ms=st.sampled_from([1_000, 250]))
     def begin(self, precision_ms: int) -> None:
         self.root = Path(tempfile.mkdtemp())
+        self.few_a_turn = patch.object(work, "UNITS_A_TURN", 2)
+        self.few_a_turn.start()
         self.bench = TimerBench(self.root / "store", precision_ms=precision_ms).open()
         self.due: dict[str, int] = {}
         self.cancelled: set[str] = set()
@@ -43,6 +47,7 @@ class TimerMachine(RuleBasedStateMachine):
         self.check(complete=True)
         for store in self.bench.stores.opened:
             store.close()
+        self.few_a_turn.stop()
         shutil.rmtree(self.root)
 
     @rule(delay_ms=DELAYS)
@@ -50,6 +55,25 @@ class TimerMachine(RuleBasedStateMachine):
         key = f"k{len(self.due)}"
         self.due[key] = self.bench.clock() + delay_ms
         self.bench.send(key, self.due[key])
+
+    @rule(delay_ms=DELAYS, count=st.integers(3, 9))
+    def send_a_burst(self, delay_ms: int, count: int) -> None:
+        due_ms = self.bench.clock() + delay_ms
+        for _ in range(count):
+            key = f"k{len(self.due)}"
+            self.due[key] = due_ms
+            self.bench.send(key, due_ms)
+
+    @rule(data=st.data(), turns=st.integers(1, 8))
+    def stop_in_a_slot(self, data: st.DataObject, turns: int) -> None:
+        """Go to the time of a message, take some turns, stop in good order."""
+        self.pass_time(0)
+        due = sorted({due for due in self.due.values() if due > self.bench.clock()})
+        if due and not self.is_blocked:
+            self.bench.clock.now_ms = data.draw(st.sampled_from(due)) + self.bench.work.store.precision_ms
+            for _ in range(turns):
+                self.turn()
+        self.reopen()
 
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
@@ -100,6 +124,8 @@ class TimerMachine(RuleBasedStateMachine):
     @rule()
     def lose_the_timer_log(self) -> None:
         self.bench.close()
+        written = self.bench.work.store.checkpoint
+        self.was_killed |= written.progress.slot_ms >= written.read_ms > 0  # what is delivered of a slot is lost with its units
         shutil.rmtree(self.bench.paths.log, ignore_errors=True)
         self.bench.open()
 

@@ -1,0 +1,215 @@
+"""How a transaction ended that the ledger does not remember: read from the records that its decision left in the store.
+
+    a message whose prepared offset is one of its halves    committed
+    a copy in the discard topic                             given up; a second op record after it: rolled back later
+    an op record that names one of its halves               rolled back, because no message was stored
+    none of these                                           nothing says that it ended
+
+Op queue and discard topic are read from the place of the half on, for `RECORDS_MAX` records, so that the answer costs
+milliseconds. Where op records follow beyond them, the progress of the half queue counts: it has passed a half that the ledger
+does not hold, so that it was decided.
+
+Source: docs/spec/broker.md §4.4 to §4.7.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from broker_core.engine.store.results import GetResult
+from broker_core.engine.transaction.ledger import TransactionOutcome
+from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, read_op
+from broker_core.errors import RecordError, StoreError
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.names import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    OP_TOPIC,
+    SCHEDULE_TOPIC,
+    TRANSACTION_QUEUE_ID,
+    WHEEL_TIMER_TOPIC,
+)
+from broker_core.protocol.queue_unit import QueueUnit
+
+RECORDS_MAX = 2_000
+"""Records of one queue that are read: the loop waits for it."""
+KEYED_MAX = 32
+"""Records with one unique key that are looked at."""
+DELAY_TOPICS = (SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC)
+"""Where a committed message with a delay is stored first."""
+_BATCH = 32
+
+
+class FateStore(Protocol):
+    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+
+    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
+
+    def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]: ...
+
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
+
+    def min_offset(self, topic: str, queue_id: int, /) -> int: ...
+
+    def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+
+class Fate(NamedTuple):
+    """What a store says of a transaction.
+
+    Attributes:
+        outcome: How it ended; None where nothing says that it did.
+        origins: Names under which the ledger may hold it as undecided.
+    """
+
+    outcome: TransactionOutcome | None
+    origins: tuple[int, ...]
+
+
+def read_fate(store: FateStore, asked: StoredMessage) -> Fate:
+    """What the store says of the transaction of a half message, or of a copy in the discard topic."""
+    search = _Search(store, asked)
+    return Fate(search.outcome(), tuple(_origin(half) for half in search.halves))
+
+
+class _Search:
+    def __init__(self, store: FateStore, asked: StoredMessage) -> None:
+        self._store = store
+        self._asked = asked
+        self._key = asked.properties.get(props.UNIQUE_KEY, "")
+        self._is_complete = True
+        """Whether the last scan reached the end of its queue."""
+        self.halves = self._halves()
+
+    def outcome(self) -> TransactionOutcome | None:
+        """How the transaction ended."""
+        is_committed = self._is_committed()
+        if is_committed:
+            return TransactionOutcome.COMMITTED
+        discarded = self._discarded()
+        if discarded is not None:
+            # The op record that giving up writes is the first one.
+            again = sum(1 for _number in self._ops_after(discarded)) > 1
+            return TransactionOutcome.ROLLED_BACK if again else TransactionOutcome.GIVEN_UP
+        if not self._is_named_by_an_op():
+            return None
+        return TransactionOutcome.DECIDED if is_committed is None else TransactionOutcome.ROLLED_BACK
+
+    # ---- halves ----
+
+    def _halves(self) -> list[StoredMessage]:
+        """All halves of the transaction that are found, in order, the asked one among them where it is one."""
+        known = self._keyed(HALF_TOPIC)
+        asked = [self._asked] if self._asked.topic == HALF_TOPIC else []
+        if not any(half.physical_offset == self._asked.physical_offset for half in known):
+            later = self._scan(HALF_TOPIC, self._asked.queue_offset + 1) if asked else ()
+            known += [*asked, *_decoded(later)]
+        return sorted(filter(self._is_of_this, known), key=lambda half: half.queue_offset)
+
+    def _is_of_this(self, half: StoredMessage) -> bool:
+        if half.physical_offset == self._asked.physical_offset:
+            return True
+        if half.properties.get(props.PRODUCER_GROUP) != self._asked.properties.get(props.PRODUCER_GROUP):
+            return False
+        first, last = sorted((half, self._asked), key=lambda message: message.physical_offset)
+        if PREPARED_QUEUE_OFFSET in last.properties:
+            return _origin(last) == _origin(first)
+        # The reference's copies for a check name no original, and resumed ones do not either.
+        is_copy = CHECK_TIMES in last.properties or last.topic == DISCARD_TOPIC
+        return is_copy and bool(self._key) and half.properties.get(props.UNIQUE_KEY) == self._key
+
+    # ---- what was done to them ----
+
+    def _is_committed(self) -> bool | None:
+        """Whether a message was stored for one of the halves; None where no index tells, and the queue is too long."""
+        places = {half.physical_offset for half in self.halves}
+        for topic in (self._asked.properties.get(props.REAL_TOPIC, ""), *DELAY_TOPICS):
+            if any(message.prepared_transaction_offset in places for message in self._keyed(topic)):
+                return True
+        if self._keyed(self._asked.topic):
+            return False
+        queue_id = self._asked.properties.get(props.REAL_QUEUE_ID, "")
+        topic = self._asked.properties.get(props.REAL_TOPIC, "")
+        if not topic or not queue_id.isdecimal():
+            return None
+        stored = _decoded(self._after(self._asked, topic, int(queue_id)))
+        return any(message.prepared_transaction_offset in places for message in stored) or (
+            False if self._is_complete else None
+        )
+
+    def _discarded(self) -> StoredMessage | None:
+        """The copy in the discard topic with which the transaction was given up, and has not been resumed since."""
+        if not self.halves:
+            return self._asked
+        last = self.halves[-1]
+        found = [
+            copy
+            for copy in _decoded(self._after(last, DISCARD_TOPIC))
+            if copy.body == last.body and copy.properties_bytes == last.properties_bytes
+        ]
+        return found[-1] if found else None
+
+    def _is_named_by_an_op(self) -> bool:
+        """Whether an op record names one of the halves, or so many follow that not all are read."""
+        places = {half.physical_offset: half for half in (self.halves[-1], self._asked)}
+        return any(True for half in places.values() for _number in self._ops_after(half)) or not self._is_complete
+
+    def _ops_after(self, message: StoredMessage) -> Iterator[int]:
+        """Halves of the transaction that op records after a message in the log name."""
+        offsets = {half.queue_offset for half in self.halves}
+        for record in self._after(message, OP_TOPIC):
+            try:
+                yield from (number for number in read_op(record)[1] if number in offsets)
+            except RecordError:
+                continue
+
+    # ---- reading ----
+
+    def _keyed(self, topic: str) -> list[StoredMessage]:
+        if not self._key or not topic:
+            return []
+        try:
+            return list(_decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True)))
+        except StoreError:
+            # A broken index is reported by its writer; the queues say the same.
+            return []
+
+    def _after(self, message: StoredMessage, topic: str, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[memoryview]:
+        """Records of a queue that come after a message in the log."""
+
+        def place(offset: int) -> int:
+            units = self._store.queue_units(topic, queue_id, offset, 1)
+            return units[0].physical_offset if units else message.physical_offset + 1
+
+        offsets = range(self._store.min_offset(topic, queue_id), self._store.max_offset(topic, queue_id))
+        return self._scan(topic, offsets.start + bisect_right(offsets, message.physical_offset, key=place), queue_id)
+
+    def _scan(self, topic: str, offset: int, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[memoryview]:
+        end = self._store.max_offset(topic, queue_id)
+        self._is_complete = end - offset <= RECORDS_MAX
+        end = min(end, offset + RECORDS_MAX)
+        while offset < end:
+            found = self._store.get_messages(topic, queue_id, offset, min(_BATCH, end - offset))
+            yield from found.records
+            if found.next_offset <= offset:
+                return
+            offset = found.next_offset
+
+
+def _decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
+    """Records that can be read; what others say is of more use than nothing."""
+    for record in records:
+        try:
+            yield decode_record(record)
+        except RecordError:
+            continue
+
+
+def _origin(half: StoredMessage) -> int:
+    """Queue offset of the first half of a transaction."""
+    prepared = half.properties.get(PREPARED_QUEUE_OFFSET, "")
+    return int(prepared) if prepared.isdecimal() and len(prepared) <= 18 else half.queue_offset

@@ -1,0 +1,96 @@
+"""A clean stop while the broker delivers many messages of one moment: after the next start each has come once."""
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+
+import pytest
+
+from broker_core.clock import wall_clock_ms
+from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.codes import RequestCode as Q
+from broker_core.protocol.codes import ResponseCode as R
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.message.record import decode_record
+from broker_core.transport.client import connect
+from tests.support.broker_bench import SMALL_FILES, send_fields
+from tests.support.embedded import started
+from tests.support.pop_bench import pop_fields
+from tests.support.remoting_peer import eventually
+
+COUNT = 1_500
+RETRY = "%RETRY%CG_T"
+
+
+@asynccontextmanager
+async def serving(root):
+    config = BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES))
+    async with started(config) as broker:
+        connection = await connect(broker.broker_address)
+        try:
+            yield broker, connection
+        finally:
+            connection.close()
+            await connection.wait_closed()
+
+
+async def asked(connection, code, fields, body=b""):
+    command = RemotingCommand(code, {name: str(value) for name, value in fields.items()}, body)
+    answer = await connection.request(command, 30_000)
+    assert answer.code in (R.SUCCESS, R.POLLING_TIMEOUT), answer.remark
+    return answer
+
+
+async def send_all(connection, properties=""):
+    fields = send_fields("T", properties=properties)
+    for start in range(0, COUNT, 100):
+        bodies = [b"%d" % number for number in range(start, start + 100)]
+        await asyncio.gather(*(asked(connection, Q.SEND_MESSAGE_V2, fields, body) for body in bodies))
+
+
+async def send_timers(connection):
+    await send_all(connection, f"TIMER_DELIVER_MS\x01{wall_clock_ms() + 4_000}")
+    return "T"
+
+
+async def send_delayed(connection):
+    await send_all(connection, "DELAY\x012")
+    return "T"
+
+
+async def pop_all(connection):
+    await send_all(connection)
+    while (await asked(connection, Q.POP_MESSAGE, pop_fields(wall_clock_ms(), invisibleTime=6_000))).code == R.SUCCESS:
+        pass
+    return RETRY
+
+
+def stored(root, topic):
+    with MessageStore.open(StoreConfig(root=root, **SMALL_FILES), read_only=True) as store:
+        found, offset = Counter(), 0
+        while offset < store.max_offset(topic, 0):
+            result = store.get_messages(topic, 0, offset, 32)
+            found.update(decode_record(record).body for record in result.records)
+            offset = result.next_offset
+    return found
+
+
+@pytest.mark.parametrize("how", [send_timers, send_delayed, pop_all])
+def test_a_clean_stop_in_a_burst_repeats_nothing_and_loses_nothing(tmp_path, monkeypatch, how):
+    monkeypatch.setattr("broker_core.engine.schedule.timer.service.STOP_SLOT_SECONDS", 0)
+
+    async def until_some_came():
+        async with serving(tmp_path) as (broker, connection):
+            topic = await how(connection)
+            await eventually(lambda: broker.store.max_offset(topic, 0))
+            return topic, broker.store.max_offset(topic, 0)
+
+    async def until_all_came(topic):
+        async with serving(tmp_path) as (broker, _connection):
+            await eventually(lambda: broker.store.max_offset(topic, 0) >= COUNT)
+
+    topic, came = asyncio.run(until_some_came())
+    assert came < COUNT, "the stop came too late"
+    asyncio.run(until_all_came(topic))
+    assert stored(tmp_path, topic) == {b"%d" % number: 1 for number in range(COUNT)}

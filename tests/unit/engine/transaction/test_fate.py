@@ -1,0 +1,174 @@
+"""The first decision about a transaction holds after a restart, and when the ledger has forgotten it."""
+
+import itertools
+
+import pytest
+
+from broker_core.engine.transaction import fate, ledger
+from broker_core.engine.transaction.history import LifeState, read_history
+from broker_core.engine.transaction.messages import to_copy
+from broker_core.protocol.codes import ResponseCode as R
+from broker_core.protocol.message.record import decode_record
+from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, Half, asked
+
+
+def without_index(bench, monkeypatch):
+    monkeypatch.setattr(bench.state.store, "query", lambda *_args, **_more: [])
+
+
+@pytest.mark.parametrize("kill", [False, True])
+@pytest.mark.parametrize("found_by", ["index", "scan", "scan without a key"])
+@pytest.mark.parametrize("decisions", list(itertools.product((COMMIT, ROLLBACK), repeat=2)))
+def test_the_first_decision_holds_after_a_restart(bench, monkeypatch, decisions, found_by, kill):
+    first, again = decisions
+    if found_by != "index":
+        without_index(bench, monkeypatch)
+    other, half = bench.send(b"other"), bench.send(b"hello", keyed=found_by != "scan without a key")
+    bench.code(half, first)
+    wanted = [b"hello"] if first == COMMIT else []
+    for _ in range(3):
+        bench.restart(kill=kill)
+        assert bench.code(half, again) == (R.SUCCESS if again == first else R.SYSTEM_ERROR)
+        assert bench.bodies() == wanted
+    assert bench.ops() == [b"1"]
+    lives = {life.origin: life.state for life in read_history(bench.state.store).lives}
+    assert lives == {0: LifeState.PREPARED, 1: LifeState.COMMITTED if first == COMMIT else LifeState.ROLLED_BACK}
+    assert bench.code(other, COMMIT) == R.SUCCESS
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_it_holds_for_every_copy_that_checks_made(bench, first, keyed):
+    half, peer = bench.send(keyed=keyed), bench.join()
+    bench.rounds(3)
+    places = [half, *map(asked, peer.pushed)]
+    bench.code(places[-1], first, from_check=True)
+    for place in places:
+        bench.restart()
+        assert bench.code(place, COMMIT) == (R.SUCCESS if first == COMMIT else R.SYSTEM_ERROR)
+    assert len(bench.bodies()) == (first == COMMIT)
+
+
+def put_as_the_reference_does(bench, half, times=1):
+    """A copy for a check, which does not name its original."""
+    message = decode_record(bench.state.store.record_at(half.physical_offset))
+    result = bench.state.store.put(to_copy(message, check_times=times, origin=-1))
+    return Half(result.queue_offset, result.physical_offset)
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_a_copy_of_a_real_broker_is_one_transaction_with_its_original(bench, first):
+    half = bench.send()
+    copy = put_as_the_reference_does(bench, half)
+    bench.engine.load(copy.half_offset, -1)  # a real broker's progress has passed the original
+    assert bench.code(half, first) == R.SUCCESS
+    assert len(bench.engine.ledger) == 0
+    bench.restart()
+    for place in (copy, half):
+        assert bench.code(place, COMMIT, from_check=True) == (R.SUCCESS if first == COMMIT else R.SYSTEM_ERROR)
+    assert len(bench.bodies()) == (first == COMMIT)
+
+
+def test_two_halves_of_a_message_that_was_sent_twice_are_two_transactions(bench):
+    first, second = bench.send(), bench.send()
+    assert bench.code(first, ROLLBACK) == R.SUCCESS
+    bench.restart()
+    assert bench.code(first, COMMIT) == R.SYSTEM_ERROR
+    assert bench.code(second, COMMIT) == R.SUCCESS
+    bench.restart()
+    assert bench.code(second, COMMIT) == R.SUCCESS
+    assert bench.bodies() == [b"hello"]
+
+
+@pytest.mark.parametrize("late", [COMMIT, ROLLBACK])
+def test_the_first_decision_on_what_was_given_up_counts_once(bench, late):
+    half, _peer = bench.send(), bench.join()
+    bench.rounds(16)
+    assert bench.discarded() == [b"hello"]
+    bench.restart()
+    assert bench.code(half, late) == R.SUCCESS
+    for _ in range(2):
+        bench.restart()
+        assert bench.code(half, COMMIT) == (R.SUCCESS if late == COMMIT else R.SYSTEM_ERROR)
+    assert len(bench.bodies()) == (late == COMMIT)
+    (life,) = read_history(bench.state.store).lives
+    assert life.state is (LifeState.COMMITTED if late == COMMIT else LifeState.ROLLED_BACK)
+
+
+def test_what_was_given_up_and_resumed_is_decided_by_an_end_for_its_first_half(bench):
+    half, _peer = bench.send(), bench.join()
+    bench.rounds(16)
+    (given_up,) = bench.messages("TRANS_CHECK_MAX_TIME_TOPIC")
+    assert bench.resume(given_up.physical_offset) == R.SUCCESS
+    bench.restart()
+    assert bench.code(half, COMMIT) == R.SUCCESS
+    assert len(bench.engine.ledger) == 0
+    bench.restart()
+    last = bench.halves()[-1]
+    assert bench.code(Half(last.queue_offset, last.physical_offset), COMMIT) == R.SUCCESS
+    assert bench.bodies() == [b"hello"]
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_what_was_decided_before_a_restart_is_not_resumed(bench, first):
+    half, late = bench.send(), bench.send(b"late")
+    bench.join()
+    bench.code(half, first)
+    bench.rounds(16)
+    (given_up,) = bench.messages("TRANS_CHECK_MAX_TIME_TOPIC")
+    bench.code(late, first)
+    count = len(bench.halves())
+    bench.restart()
+    assert bench.resume(half.physical_offset) == R.SYSTEM_ERROR
+    assert bench.resume(given_up.physical_offset) == R.SYSTEM_ERROR
+    assert len(bench.halves()) == count
+
+
+def test_a_decision_beyond_the_records_that_are_read_holds(bench, monkeypatch):
+    monkeypatch.setattr(fate, "RECORDS_MAX", 3)
+    half = bench.send()
+    for number in range(5):
+        bench.code(bench.send(b"%d" % number), ROLLBACK)
+    bench.code(half, ROLLBACK)
+    bench.code(bench.send(b"after"), ROLLBACK)
+    bench.restart()
+    assert bench.code(half, COMMIT) == R.SYSTEM_ERROR
+    assert bench.bodies() == []
+
+
+def test_a_delayed_commit_is_found_while_it_waits(bench):
+    half = bench.send(more="DELAY\x013")
+    bench.code(half, COMMIT)
+    bench.restart()
+    assert [bench.code(half, decision) for decision in (ROLLBACK, COMMIT)] == [R.SYSTEM_ERROR, R.SUCCESS]
+    assert len(bench.messages("SCHEDULE_TOPIC_XXXX", 2)) == 1
+    assert read_history(bench.state.store).lives[0].state is LifeState.COMMITTED
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_what_the_ledger_has_forgotten_the_store_knows(bench, monkeypatch, first):
+    monkeypatch.setattr(ledger, "REMEMBERED_MAX", 2)
+    halves = [bench.send(b"%d" % number) for number in range(5)]
+    for half in halves:
+        bench.code(half, first)
+    assert [bench.code(half, COMMIT) for half in halves] == [R.SUCCESS if first == COMMIT else R.SYSTEM_ERROR] * 5
+    assert len(bench.bodies()) == (5 if first == COMMIT else 0)
+
+
+def test_a_half_that_nothing_decided_is_decided_late(bench):
+    half = bench.send()
+    bench.engine.load(1, 0)  # progress that another program has set
+    assert [bench.code(half, COMMIT) for _ in range(2)] == [R.SUCCESS] * 2
+    assert bench.bodies() == [b"hello"]
+
+
+def test_a_stop_in_the_midst_of_a_round_of_checks_decides_each_once(bench):
+    halves, peer = [bench.send(b"%d" % number) for number in range(40)], bench.join()
+    bench.clock.advance(INTERVAL_MS)
+    next(bench.engine.check_round())
+    assert 0 < len(peer.pushed) < 40
+    bench.restart()
+    assert sorted(half.origin for half in bench.engine.ledger) == [half.half_offset for half in halves]
+    for place in [*halves, *map(asked, peer.pushed)]:
+        assert bench.code(place, COMMIT) == R.SUCCESS
+    assert sorted(bench.bodies()) == sorted(b"%d" % number for number in range(40))
