@@ -1,4 +1,4 @@
-"""What charts of a page share: a stretch chosen with the mouse, the threshold of an alert, and the figures as a table."""
+"""Shared parts of charts: a time span chosen with the mouse, the threshold of an alert, and the figures as a table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
     """The moments of all lines, newest first.
 
     Args:
-        points: Line → (seconds, ascending; values), as `TimeChart.shown_points` gives them.
+        points: Line → (seconds, ascending; values), as `TimeChart.shown_points` returns them.
     """
     moments = np.unique(np.concatenate([x for x, _y in points.values()])) if points else np.empty(0)
     columns = []
@@ -55,7 +55,7 @@ def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
 
 
 class ChartTable(FittedDialog):
-    """The figures as they were when it was opened, or when they were last read again."""
+    """The figures of a chart when the dialog was opened, or when they were last read again."""
 
     def __init__(self, chart: TimeChart, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget) -> None:
         super().__init__(parent)
@@ -67,7 +67,7 @@ class ChartTable(FittedDialog):
         points = chart.shown_points()
         shown = [one for one in chart.series if one.key in points]
         self._keys = [one.key for one in shown]
-        """Lines of the columns; the chart may hide some or show others later."""
+        """Lines of the columns. The chart may later hide some or show others."""
         self.rows: ColumnTableModel[ChartRow] = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
         self.grid = DataGrid(self.rows, theme, several=True)
         self.grid.set_empty(tr("Nothing is drawn in this time range."))
@@ -85,7 +85,7 @@ class ChartTable(FittedDialog):
         self.grid.view.setFocus()
 
     def read(self) -> None:
-        """Take what the chart shows now."""
+        """Read the points that the chart shows now."""
         points, none = self._chart.shown_points(), (np.empty(0), np.empty(0))
         rows = chart_rows({key: points.get(key, none) for key in self._keys})
         self._value_text = self._chart.value_text  # the unit of these figures, also when the chart shows another one later
@@ -118,13 +118,13 @@ class ChartTable(FittedDialog):
 
 
 FAR_ABOVE = 4.0
-"""A threshold that is higher than so many times the line would press it flat: it is not drawn."""
+"""A threshold higher than so many times the line is not drawn, because it would flatten the line."""
 
 
 def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
     """Let a drag over a chart choose the time range of all charts; a double click, Esc or Backspace goes back.
 
-    The chart can be read by keys, too: see `ChartReading`.
+    `ChartReading` makes the chart readable by keys.
     """
     ChartReading(chart, context)
     brush = Brush(chart, context.theme)
@@ -150,14 +150,14 @@ def _page_around(chart: TimeChart) -> PageView | None:
 
 
 def explain_chart(chart: TimeChart, at: QPoint) -> None:
-    """Have the page of a chart say what its lines are."""
+    """Have the page of a chart explain its lines."""
     around = _page_around(chart)
     if around is not None:
         around.explain_part(chart, at)
 
 
 class ChartReading(QObject):
-    """Makes a chart a stop of the keyboard, says to a screen reader what it shows, and opens its table on T."""
+    """Puts a chart into the tab order, describes it to a screen reader, and opens its table on T."""
 
     def __init__(self, chart: TimeChart, context: PageContext) -> None:
         super().__init__(chart)
@@ -188,9 +188,9 @@ class ChartReading(QObject):
 
 
 class RuleLine(QObject):
-    """The threshold of the alert rule that watches a chart's line. Dragged and let go, the rule opens with the new value.
+    """The threshold of the alert rule on a chart's line. Dragging it opens the rule with the new value.
 
-    The menu of the chart makes a rule where there is none, and copies what is shown.
+    The menu of the chart creates a rule where there is none, and copies what is shown.
     """
 
     def __init__(self, chart: TimeChart, context: PageContext) -> None:
@@ -204,10 +204,10 @@ class RuleLine(QObject):
         chart.plot.customContextMenuRequested.connect(self._open_menu)
 
     def show(self, series: str, factor: float = 1.0) -> None:
-        """Show the threshold for a series of the history; call it after the points.
+        """Show the threshold of a series; call it after the points are set.
 
         Args:
-            series: Name as rules and history have it; empty for none.
+            series: Name in the history and in rules; empty for none.
             factor: From the unit of the series to that of the chart.
         """
         rule = rule_about(self._context.alerts.rules, series) if series else None
@@ -226,7 +226,7 @@ class RuleLine(QObject):
             self.show(self._series, self._factor)
 
     def menu(self, at: QPoint) -> QMenu:
-        """What can be done at a place of the plot."""
+        """The menu at a place of the plot."""
         menu = QMenu(self._chart)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         value = self._chart.value_of(QPointF(at)) / self._factor

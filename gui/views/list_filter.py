@@ -1,4 +1,4 @@
-"""`ListFilter`: the line above a table with a search field and a choice of a few, and which rows pass both."""
+"""`ListFilter`: a search field and a choice above a table, and which rows pass both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gui.words.text import UNKNOWN, count_text, tr
 
 R = TypeVar("R")
 VALUES_OFFERED_MAX = 12
-"""Of a field, in the menu of conditions; typing finds the others."""
+"""Values of a field in the menu of conditions; typing finds the others."""
 _FAULTS = {
     FaultKind.FIELD: "There is no {field} here. There are: {known}.",
     FaultKind.VALUE: "{field} is compared with a value such as {example}.",
@@ -39,10 +39,10 @@ _FAULTS = {
 
 
 class ListFilter(QWidget, Generic[R]):
-    """Filters a `ColumnTableModel`. The first choice takes every row.
+    """Filters a `ColumnTableModel`. The first choice accepts every row.
 
     Signals:
-        changed: Other rows pass; the model knows it already.
+        changed: Other rows pass; the model is already filtered.
     """
 
     changed = Signal()
@@ -62,11 +62,11 @@ class ListFilter(QWidget, Generic[R]):
 
         Args:
             theme: Colours.
-            model: What is filtered.
+            model: The filtered model.
             choices: Key → English name with ``{count}``.
-            accepts: Whether a row passes a choice, by its key; not asked for the first.
-            text_of: What is searched of a row; all words must be in it, whatever their case.
-            fields: What else can be asked of a row (`gui.models.row_filter`); empty: words alone are searched.
+            accepts: Whether a row passes a choice, by its key; not called for the first choice.
+            text_of: Searched text of a row; all words must occur in it, in any case.
+            fields: Conditions on rows (`gui.models.row_filter`); empty: words only.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -77,7 +77,7 @@ class ListFilter(QWidget, Generic[R]):
         self._fields = fields
         self._read: RowFilter[R] = RowFilter()
         self.is_known = False
-        """Whether the rows were read; until then nobody knows how many there are."""
+        """Whether the rows were read; before that no counts are shown."""
         self.search: SearchField | TokenField = self._token_field(theme) if fields else SearchField(theme, " ", "funnel")
         self.fault = ElidedLabel(role="warning")
         self.fault.hide()
@@ -106,12 +106,12 @@ class ListFilter(QWidget, Generic[R]):
         return next(iter(self._choices))
 
     def search_for(self, text: str) -> None:
-        """Search for a text, as if it had been typed."""
+        """Search for a text, as if it was typed."""
         self.search.setText(text)
         self._searched(text)
 
     def show_all(self) -> None:
-        """Leave nothing out."""
+        """Show all rows."""
         self.search.clear()
         self._take("")
         self.choice.choose(self._all)
@@ -124,19 +124,19 @@ class ListFilter(QWidget, Generic[R]):
         field.selectAll()
 
     def apply(self) -> None:
-        """Filter anew, e.g. because what a choice takes has changed."""
+        """Filter again, e.g. because a choice accepts other rows now."""
         self._model.set_filter(self._passes if self.is_active else None)
         self.changed.emit()
 
     def write_counts(self) -> None:
-        """Write how many rows each choice takes."""
+        """Write the number of rows into each choice."""
         rows = self._model.rows
         for key, name in self._choices.items():
             count = len(rows) if key == self._all else sum(self._accepts(row, key) for row in rows)
             self.choice.set_text(key, tr(name, count=count_text(count) if self.is_known else UNKNOWN))
 
     def write_hint(self, text: str) -> None:
-        """Say in the field what is searched."""
+        """Set the placeholder and accessible name of the search field."""
         self.search.setPlaceholderText(text)
         self.search.setAccessibleName(text)
         if isinstance(self.search, TokenField):
@@ -144,7 +144,7 @@ class ListFilter(QWidget, Generic[R]):
         self._show_faults()
 
     def ask_for(self, field: str, value: str, *, wanted: bool = True) -> None:
-        """Ask for one thing more: a value of a field, or any other one."""
+        """Add a condition on a field to the filter."""
         assert isinstance(self.search, TokenField)
         self.search.add(condition_text(field, value, wanted=wanted))
 
@@ -196,7 +196,7 @@ class ListFilter(QWidget, Generic[R]):
 
 
 def _words_alone(text: str, text_of: Callable[[R], str]) -> RowFilter[R]:
-    """All words of a text wherever they stand, with no conditions: a list of settings has names with colons."""
+    """All words of a text anywhere, without conditions, because names of settings contain colons."""
     wanted = text.casefold().split()
     if not wanted:
         return RowFilter()

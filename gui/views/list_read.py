@@ -1,9 +1,7 @@
-"""`ListRead`: whether a list that a page shows was read, when, and why not where the newest read failed.
+"""`ListRead`: whether and when a list was read, and why its newest read failed.
 
-`say_not_read` says the same of what is no list.
-
-Rows of a list whose read failed are not known: `ListRead.show_in` takes them out of the table, so that no filter, tab or
-selection brings them back, and says the reason and the age in their place.
+`say_not_read` reports the same for other content. After a failed read `ListRead.show_in` removes the rows from the table,
+so that no filter, tab or selection shows them, and shows the reason and the age instead.
 """
 
 from __future__ import annotations
@@ -26,12 +24,7 @@ def _wall_ms() -> int:
 
 
 class ListRead:
-    """What became of the reads of one list. A page with several lists in one table keeps one for each.
-
-    Args:
-        times: How moments are shown.
-        now_ms: The time of now.
-    """
+    """The state of the reads of one list. A page with several lists in one table keeps one for each."""
 
     def __init__(self, times: TimeZoneChoice, now_ms: Callable[[], int] = _wall_ms) -> None:
         self._times = times
@@ -41,12 +34,12 @@ class ListRead:
 
     @property
     def is_failed(self) -> bool:
-        """Whether the newest read failed: the rows are not known."""
+        """Whether the newest read failed."""
         return self._error is not None
 
     @property
     def reason(self) -> str:
-        """Why it failed, when that was and when the list was read last; empty where it did not fail."""
+        """Why it failed, when, and when the list was read last; empty where it did not fail."""
         if self._error is None:
             return ""
         times = tr("Failed at {time}; never read before.", time=self._times.seconds(self._failed_ms))
@@ -59,7 +52,7 @@ class ListRead:
         return f"{error_text(self._error)}\n{times}"
 
     def begin(self) -> None:
-        """Another list is asked for: nothing is known of it."""
+        """Another list is requested: nothing is known of it."""
         self._read_ms, self._error = -1, None
 
     def answered(self) -> None:
@@ -71,12 +64,12 @@ class ListRead:
         self._failed_ms, self._error = self._now_ms(), error
 
     def show_in(self, grid: DataGrid[Any], title: Words, again: Callable[[], None]) -> None:
-        """Show in a table that the list is on its way, or was not read; nothing where the rows are known.
+        """Show in a table that the list is being read or was not read; nothing where the rows are known.
 
         Args:
             grid: The table of the list.
             title: Says that it was not read.
-            again: Reads it once more.
+            again: Reads it again.
         """
         grid.set_loading(self._read_ms < 0 and not self.is_failed)
         grid.read_ms = self._read_ms
@@ -88,13 +81,13 @@ class ListRead:
 
 
 def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
-    """Say of what is no list that it was not read, and offer to read it again: as `ListRead` does in place of rows.
+    """Report a failed read of other content than a list, with a button that reads it again.
 
     Args:
-        notice: Stands above or in place of what was to be read.
+        notice: Stands above or in place of the content.
         title: Says that it was not read.
         error: Why.
-        again: Reads it once more.
+        again: Reads it again.
     """
     if isinstance(error, UsageError):
         # This cluster cannot tell it: asked again, it would say so again.

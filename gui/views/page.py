@@ -1,7 +1,7 @@
-"""`PageView`, the base of every page, and `PageContext`, all that a page may use of the window.
+"""`PageView`, the base of every page, and `PageContext`, everything a page may use of the window.
 
-A page shows a cluster and starts operations on it. It holds no timers that poll and no threads: the frame calls
-`PageView.state_changed` for visible pages at the live cadence, and answers come through `gui.operations`.
+A page shows a cluster and starts operations on it. It has no polling timers and no threads: the frame calls
+`PageView.state_changed` of visible pages at the live cadence, and answers arrive through `gui.operations`.
 """
 
 from __future__ import annotations
@@ -69,19 +69,18 @@ class PageContext:
 class PageView(QWidget):
     """A page: header on top, content below in ``self.content``.
 
-    Subclasses set `page_id`, whose title and icon are in `gui.views.registry`, and override what they need; all methods run on
-    the GUI thread.
+    Subclasses set `page_id`; `gui.views.registry` has its title and icon. All methods run on the GUI thread.
 
     Signals:
-        title_changed: The tab is to show another text, e.g. the name of the opened topic.
+        title_changed: The tab shows another text, e.g. the name of the opened topic.
         place_changed: The user moved within the page; Back returns to the place before. Carries the arguments for `open`.
     """
 
     page_id: ClassVar[str]
     side_bar_id: ClassVar[str] = ""
-    """Which entry of the side bar is marked while the page is shown; empty: that of the page itself."""
+    """Entry of the side bar that is marked while the page is shown; empty: that of the page itself."""
     dims_when_lost: ClassVar[bool] = True
-    """Whether the page is dimmed while the broker is gone, as its figures are old then."""
+    """Whether the page is dimmed while the broker is lost, because its figures are old then."""
 
     title_changed = Signal(str)
     place_changed = Signal(dict)
@@ -101,7 +100,6 @@ class PageView(QWidget):
 
     @property
     def entry(self) -> PageEntry:
-        """Title and icon."""
         return page_entry(self.page_id)
 
     @property
@@ -110,41 +108,41 @@ class PageView(QWidget):
         return tr(self.entry.title)
 
     def tab_title(self) -> str:
-        """What the tab says."""
+        """The text of the tab."""
         return self.page_title
 
     def open(self, arguments: PageArguments) -> None:
-        """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay or show the start."""
+        """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay, or show the start."""
 
     def state_changed(self, state: ClusterState) -> None:
         """Show new figures. Called at the live cadence while visible, and once when the page becomes visible."""
 
     def status_changed(self, status: SourceStatus) -> None:
-        """The broker became ready, was lost or stopped. Called for every page, visible or not."""
+        """The broker became ready, was lost or stopped. Called for every page, also hidden ones."""
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
-        """The broker reports a step of its start. ``total`` 0 = not known."""
+        """The broker reports a step of its start. ``total`` 0 = unknown."""
 
     def refresh(self) -> None:
-        """F5: read anew what is not live."""
+        """F5: read again what is not live."""
 
     def focus_filter(self) -> None:
-        """Ctrl+F: put the focus into the filter of the page."""
+        """Ctrl+F: focus the filter of the page."""
 
     def take_keyboard(self) -> None:
-        """Let keys go to what the page is about, its list; where it has none, Tab leads to its first control."""
+        """Focus the main list of the page, or the header where there is none, so that Tab leads to the first control."""
         self.header.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def detail_pane(self) -> QWidget | None:
-        """What F4 hides and shows: the pane beside the list; None where the page has none."""
+        """The pane beside the list, which F4 hides and shows; None where the page has none."""
         return None
 
     def read_columns(self, key: str) -> str:
-        """What the user made of the columns of a table of this page; see `gui.widgets.grid_columns`."""
+        """The user's choice of columns of a table; see `gui.widgets.grid_columns`."""
         return str(self.context.settings.value(f"{COLUMNS_GROUP}/{self.page_id}/{key}", ""))
 
     def keep_columns(self, key: str, text: str) -> None:
-        """Remember it; an empty text forgets it."""
+        """Store the choice of columns; an empty text removes it."""
         place = f"{COLUMNS_GROUP}/{self.page_id}/{key}"
         if text:
             self.context.settings.setValue(place, text)
@@ -152,11 +150,11 @@ class PageView(QWidget):
             self.context.settings.remove(place)
 
     def explain_part(self, part: QWidget | None, at: QPoint | None = None) -> bool:
-        """Show what a part of the page is; returns whether it is known.
+        """Explain a part of the page; returns whether it is known.
 
         Args:
             part: Under the mouse, or with the focus.
-            at: Where the mouse is, global; None: tell what the keyboard stands on.
+            at: Global place of the mouse; None: explain the current cell of the keyboard.
         """
         from gui.views.explanation import ExplainedPage, explain  # noqa: PLC0415  its texts are read when somebody asks
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page and where its class is; the module is imported when the page is first opened."""
+    """A page and the place of its class; the module is imported when the page is first opened."""
 
     page_id: str
     title: str

@@ -1,4 +1,4 @@
-"""`StagedSettings`: settings of one thing in the broker: read, staged, applied after a look at the difference, undone."""
+"""`StagedSettings`: settings of one object in the broker: read, staged, compared, applied, undone."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class SettingsSubject(Generic[T]):
     Attributes:
         title: English heading of the dialog, with ``{name}``.
         fields: The settings.
-        ask: Request for the present settings of a thing by its name.
+        ask: Request for the settings of an object by its name.
         read: From the answer to the settings.
         values: From the settings to the form.
-        changed: From settings and values of the form to other settings; a ValueError says what cannot be.
+        changed: From settings and form values to other settings; a ValueError says what is invalid.
         request: From settings before and after to the request.
-        effects: What follows from changes, one sentence each.
+        effects: Consequences of changes, one sentence each.
     """
 
     title: str
@@ -60,7 +60,7 @@ class StagedSettings(Panel, Generic[T]):
     """A form with Apply, Revert and Undo.
 
     Signals:
-        applied: The broker took changes; carries the name of what was changed.
+        applied: The broker applied changes; carries the name of the changed object.
     """
 
     applied = Signal(str)
@@ -73,16 +73,16 @@ class StagedSettings(Panel, Generic[T]):
         self._name = ""
         self._settings: T | None = None
         self._of_each: dict[str, T] = {}
-        """Broker → what it has, where several were asked."""
+        """Settings by broker, where several answered."""
         self._lacks_some = False
-        """Whether some of them did not tell."""
+        """Whether some brokers did not answer."""
         self._undo: list[tuple[str, Mapping[str, T]]] = []
         self._asked_ms = 0
         self.form = StagedForm(subject.fields)
         self.fault = Notice(context.theme)
         self.fault.set("")
         self.apart = MissingNote()
-        """Where brokers differ, and which of them did not tell."""
+        """Where brokers differ, and which did not answer."""
         self.note = label(role="secondary", wrap=True)
         self.apply_button = QPushButton()
         self.apply_button.setProperty("role", "primary")
@@ -97,7 +97,7 @@ class StagedSettings(Panel, Generic[T]):
 
     @property
     def settings(self) -> T | None:
-        """What the broker has; None while not known."""
+        """The settings of the broker; None while unknown."""
         return self._settings
 
     @property
@@ -105,7 +105,7 @@ class StagedSettings(Panel, Generic[T]):
         return self._name
 
     def show_subject(self, name: str) -> None:
-        """Show the settings of another thing; nothing happens for the one that is shown."""
+        """Show the settings of another object; nothing happens for the shown one."""
         if name != self._name:
             self._name = name
             self._forget()
@@ -117,15 +117,15 @@ class StagedSettings(Panel, Generic[T]):
         self.form.clear()
 
     def reload(self) -> None:
-        """Ask the broker again; what is staged is dropped."""
+        """Read the settings again; staged changes are dropped."""
         if self._name:
             self._query.ask(self._context.source.ask(self._subject.ask(self._name)), self._take, self._failed)
 
     def tend(self, now_ms: int) -> None:
-        """Ask again what a broker did not tell, every few seconds while it is looked at and nothing is staged.
+        """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged.
 
         Args:
-            now_ms: The clock of the figures.
+            now_ms: Clock of the figures.
         """
         is_whole = self._settings is not None and not self._lacks_some
         if is_whole or self._query.waiting or self.form.changes or not self.isVisible():
@@ -168,7 +168,6 @@ class StagedSettings(Panel, Generic[T]):
         self.form.set_values(self._subject.values(self._settings))
 
     def _apart_text(self) -> str:
-        """In what brokers differ; empty where they do not."""
         told = {broker: self._subject.values(settings) for broker, settings in self._of_each.items()}
         parts = []
         for field in self.form.fields:
@@ -185,7 +184,7 @@ class StagedSettings(Panel, Generic[T]):
         self._check()
 
     def _wanted(self) -> tuple[T | None, str]:
-        """The settings of the form, or why they cannot be."""
+        """The settings of the form, or why they are invalid."""
         if self._settings is None:
             return None, ""
         try:
@@ -214,7 +213,7 @@ class StagedSettings(Panel, Generic[T]):
     # ---- actions -----------------------------------------------------------------------------------------------------
 
     def ask_apply(self) -> ActionDialog | None:
-        """Open the dialog that shows the difference and applies it."""
+        """Open the dialog that shows the changes and applies them."""
         wanted, _fault = self._wanted()
         changes = self.form.changes
         if wanted is None or not changes:
@@ -226,7 +225,7 @@ class StagedSettings(Panel, Generic[T]):
         return self._ask(after, changes, undoes=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Open the dialog that puts back what the last change replaced."""
+        """Open the dialog that undoes the last change."""
         before = next((settings for name, settings in reversed(self._undo) if name == self._name), None)
         if before is None or self._settings is None:
             return None
@@ -239,7 +238,7 @@ class StagedSettings(Panel, Generic[T]):
 
     @property
     def _present(self) -> Mapping[str, T]:
-        """What each broker has; under no name where one alone was asked."""
+        """Settings by broker; under an empty name where one broker alone answered."""
         assert self._settings is not None
         return self._of_each or {"": self._settings}
 
@@ -286,7 +285,7 @@ class StagedSettings(Panel, Generic[T]):
         self.applied.emit(name)
 
     def _undo_if_shown(self, name: str) -> Callable[[], None]:
-        """What the notice about a change offers: undo, unless something else is shown by then."""
+        """The Undo action of a notice; it does nothing once another object is shown."""
 
         def ask() -> None:
             if isValid(self) and self._name == name:

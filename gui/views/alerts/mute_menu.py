@@ -1,4 +1,4 @@
-"""The choices of a mute: for how long."""
+"""The lengths of a mute, as menu entries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def add_mute_times(menu: QMenu, mute: Callable[[int], None], *, is_muted: bool |
     """Add an action for each length.
 
     Args:
-        menu: Gets them.
-        mute: Called with ms, `FOREVER`, or 0 to end it.
-        is_muted: Whether there is a mute to end; None: do not offer that.
+        menu: Receives the actions.
+        mute: Called with ms, `FOREVER`, or 0 to unmute.
+        is_muted: Whether there is a mute to end; None: no such entry.
     """
     for length_ms, name in MUTE_TIMES:
         menu.addAction(tr(name), partial(mute, length_ms))

@@ -33,11 +33,11 @@ ABOVE, BELOW = 0, 1
 
 
 class RuleForm(QWidget):
-    """Edits a copy of a rule; nothing is taken over before Save.
+    """Edits a copy of a rule; nothing changes before Save.
 
     Signals:
-        saved: The person wants the rule to be like this; carries it.
-        threshold_changed: Another threshold is in the field; carries it.
+        saved: Save was pressed; carries the rule.
+        threshold_changed: Carries the threshold in the field.
     """
 
     saved = Signal(object)
@@ -82,7 +82,7 @@ class RuleForm(QWidget):
         self.retranslate()
 
     def show_rule(self, rule: AlertRule | None) -> None:
-        """Show a rule. What is being changed in the one of the same id stays."""
+        """Show a rule. Edits of the rule with the same id stay."""
         same = rule is not None and self._rule is not None and rule.rule_id == self._rule.rule_id
         if same and self.is_changed and rule is not None:
             self._rule = replace(rule)
@@ -106,13 +106,13 @@ class RuleForm(QWidget):
             completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
 
     def set_threshold(self, value: float) -> None:
-        """Write a threshold that was dragged on the chart; a hand is exact to three digits."""
+        """Set a threshold that was dragged on the chart, rounded to three digits."""
         self.threshold.setText(f"{float(f'{value:.3g}'):.10g}")
         self._check()
 
     @property
     def is_changed(self) -> bool:
-        """Whether the fields say something else than the rule."""
+        """Whether the fields differ from the rule."""
         if self._rule is None:
             return False
         try:
@@ -121,10 +121,10 @@ class RuleForm(QWidget):
             return True
 
     def rule(self) -> AlertRule:
-        """The rule that the fields say.
+        """The rule of the fields.
 
         Raises:
-            UsageError: They make no sense; says which.
+            UsageError: A field is invalid; says which.
         """
         assert self._rule is not None
         made = replace(
@@ -168,13 +168,13 @@ class RuleForm(QWidget):
     # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _name(self) -> str:
-        """The name as it is kept: a shipped one in English, however it is shown, unless the person wrote another."""
+        """The stored name: a shipped rule keeps its English name, unless the user entered another."""
         assert self._rule is not None
         written = self.name.text().strip()
         return self._rule.name if written == self._shown_name else written
 
     def _write_name(self) -> None:
-        """Write the name in another language, unless the person is writing one."""
+        """Translate the shown name, unless the user is editing it."""
         shown = tr(self._rule.name) if self._rule is not None else ""
         if self.name.text().strip() == self._shown_name != shown:
             self._shown_name = shown
@@ -256,6 +256,6 @@ def _number(text: str) -> float:
 
 
 def _unit_text(series: str, threshold: float) -> str:
-    """The unit of a threshold, and what it is in larger ones: ``ms = 10 min``."""
+    """The unit of a threshold, with the value in larger units: ``ms = 10 min``."""
     unit, in_words = unit_of(series), value_text(series, threshold)
     return f"{unit} = {in_words}" if unit and in_words != amount_text(series, threshold) else unit

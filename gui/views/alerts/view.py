@@ -1,4 +1,4 @@
-"""The Alerts page: rules and where they stand, one with its chart and its fields, what they told so far."""
+"""The Alerts page: rules and their states, the selected one with chart and fields, and fired alerts."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from monitoring.state import ClusterState
 ASK_MS = 2_000
 EVENTS_MAX = 500
 SUBJECTS_MUTED_SINGLY = 12
-"""Subjects that the menu of mutes names."""
+"""Subjects in the menu of mutes."""
 UNITS_ON_AXIS = ("ms", "B")
-"""Others would not fit beside the axis: the title says them."""
+"""Units shown on the axis; longer ones stand in the title."""
 LIST_WIDTH = 644
 LOWER_HEIGHT = 210
 
 
 class AlertsView(PageView):
-    """Shows the rules of an `AlertCenter`, which watches them whether the page is there or not."""
+    """Shows the rules of an `AlertCenter`, which evaluates them whether the page is open or not."""
 
     page_id = "alerts"
 
@@ -66,7 +66,7 @@ class AlertsView(PageView):
         self._asked_ms = -1
         self._draft: AlertRule | None = None
         self._drawn = ""
-        """Which series the chart shows."""
+        """The series in the chart."""
         self._query: LatestQuery[EventPage] = LatestQuery(self)
         self._lines = ChartHistory(context.source, context.history, self)
         # Some series only the worker records: they are had from its history alone.
@@ -104,7 +104,6 @@ class AlertsView(PageView):
 
     @property
     def center(self) -> AlertCenter:
-        """Who watches the rules."""
         return self.context.alerts
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -180,7 +179,7 @@ class AlertsView(PageView):
     # ---- rules ---------------------------------------------------------------------------------------------------------
 
     def start_rule(self, series: str = "totals.put_rate", threshold: float = 0.0) -> None:
-        """Begin a new rule; it is there once it is saved."""
+        """Begin a new rule; it exists after Save."""
         if len(self.center.rules) >= RULES_MAX:
             words = partial(tr, "There are {count} rules; delete some first", count=RULES_MAX)
             self.context.notify(words, state=State.WARNING)
@@ -194,7 +193,7 @@ class AlertsView(PageView):
         self.form.name.selectAll()
 
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether the selected rule is to go."""
+        """Ask whether to delete the selected rule."""
         chosen = self.grid.selected_row
         if chosen is None:
             return None
@@ -217,7 +216,7 @@ class AlertsView(PageView):
         return dialog
 
     def mute(self, length_ms: int, subject: str = "") -> None:
-        """Mute the selected rule for a time, or one of its subjects; 0 unmutes it, `FOREVER`."""
+        """Mute the selected rule or one of its subjects; 0 unmutes, `FOREVER` has no end."""
         chosen = self.grid.selected_row
         if chosen is not None:
             self.center.mute(chosen.rule.rule_id, length_ms, subject)

@@ -1,4 +1,4 @@
-"""`WebhookPanel`: the address that is told of alerts, and how the last attempt went."""
+"""`WebhookPanel`: the address that receives alerts, and the result of the last request."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from monitoring.webhook import check_url
 
 
 class WebhookPanel(Panel):
-    """Shows and changes the web hook of the `AlertCenter`; the process that judges the rules tells it."""
+    """Shows and changes the web hook of the `AlertCenter`; the process that evaluates the rules sends the requests."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._center = context.alerts
         self._is_trying = False
         self._is_refused = False
-        """Whether the address in the field cannot be used; it stays there to be mended."""
+        """Whether the address in the field is invalid; it stays there to be corrected."""
         self.address = QLineEdit()
         self.try_button = IconButton(context.theme, "paper-plane-tilt", " ", role="small", on_click=self._try)
         self.result = label(role="caption", wrap=True, selectable=True)

@@ -23,8 +23,8 @@ class SettingDetail(Panel):
     """Shows the selected setting.
 
     Signals:
-        staged: Another value was chosen; carries key and value. The value that it has already means: no change.
-        kept: Nothing is to be changed; carries the key.
+        staged: Another value was chosen; carries key and value. The present value means: no change.
+        kept: The staged change is dropped; carries the key.
     """
 
     staged = Signal(str, str)
@@ -35,14 +35,14 @@ class SettingDetail(Panel):
         self._setting: Setting | None = None
         self._value = ""
         self.refusal = ""
-        """Why nothing can be changed at all; empty where it can."""
+        """Why nothing can be changed; empty where it can."""
         self.explanation = label(wrap=True, selectable=True)
         self.facts = KeyValueList()
         self.field = QLineEdit()
         self.switch = QComboBox()
         self.switch.addItems(["true", "false"])
         self.meaning = label(role="caption", wrap=True)
-        """What the typed number is."""
+        """The meaning of the typed number."""
         self.fault = label(role="critical", wrap=True)
         self.locked = label(role="caption", wrap=True)
         self.stage_button = QPushButton()
@@ -64,7 +64,7 @@ class SettingDetail(Panel):
         self.retranslate()
 
     def show_setting(self, setting: Setting | None, staged: str | None) -> None:
-        """Show a setting, with the value that is staged for it. What is being typed for the same one stays."""
+        """Show a setting with its staged value. Text typed for the same setting stays."""
         before = self._setting
         shown = "" if setting is None else setting.value if staged is None else staged
         typed = setting is not None and setting == before and self._text() != self._value
@@ -156,7 +156,7 @@ class SettingDetail(Panel):
 
 
 def fault_text(setting: Setting, fault: Fault) -> str:
-    """Why a value cannot be used, in words."""
+    """Why a value is invalid."""
     spec = setting.spec
     match fault:
         case Fault.NO_NUMBER:
@@ -172,7 +172,7 @@ def fault_text(setting: Setting, fault: Fault) -> str:
 
 
 def human_text(key: str, value: str) -> str:
-    """What a value means, where its unit is known and the number alone does not say it: ``4 MiB``, ``1 min``; else empty."""
+    """The meaning of a value with a unit: ``4 MiB``, ``1 min``; empty where the number says it."""
     unit = setting_unit(key)
     if unit is None or not (value.isascii() and value.isdecimal()) or (number := int(value)) == 0:
         return ""
@@ -187,7 +187,7 @@ def human_text(key: str, value: str) -> str:
 
 
 def value_text(key: str, value: str) -> str:
-    """A value with what it means behind it: ``1073741824 (1 GiB)``."""
+    """A value followed by its meaning: ``1073741824 (1 GiB)``."""
     human = human_text(key, value)
     return f"{value} ({human})" if human else value
 

@@ -1,4 +1,4 @@
-"""The Broker settings page: all settings, searched and explained; live ones staged, reviewed as a diff, changed, undone."""
+"""The Broker settings page: all settings, searched and explained; live ones staged, reviewed, changed and undone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
 ASK_MS = 10_000
-"""Somebody else may change settings too."""
+"""Read interval, because other administrators may change settings."""
 UNDO_MAX = 20
 DETAIL_WIDTH = 400
 LIVE, AT_START, FIXED = "Can be changed now", "Set when the broker starts", "Fixed in this broker"
@@ -54,7 +54,7 @@ LIVE, AT_START, FIXED = "Can be changed now", "Set when the broker starts", "Fix
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A setting with what is staged for it; None for nothing."""
+    """A setting with its staged value; None for none."""
 
     setting: Setting
     staged: str | None
@@ -149,7 +149,7 @@ class BrokerSettingsView(PageView):
         self.grid = DataGrid(self.model, theme)
         self.missing = MissingNote()
         self._brokers: list[str] = []
-        """Those that were asked, where there are several."""
+        """Names of the brokers, where there are several."""
         self._list_read = ListRead(context.times)
         self.detail = SettingDetail()
         self.staged_panel = Panel(" ")
@@ -205,7 +205,7 @@ class BrokerSettingsView(PageView):
     # ---- changing ------------------------------------------------------------------------------------------------------
 
     def stage(self, key: str, value: str) -> None:
-        """Put a value aside for the next change; the one that the setting has everywhere takes it back out."""
+        """Stage a value; the value that all brokers have removes the change."""
         known = self._by_key.get(key)
         if known is not None and known.values == (value,):
             self._staged.pop(key, None)
@@ -214,7 +214,7 @@ class BrokerSettingsView(PageView):
         self._show()
 
     def unstage(self, key: str) -> None:
-        """Change nothing of a setting."""
+        """Drop the staged change of a setting."""
         self._staged.pop(key, None)
         self._show()
 
@@ -223,12 +223,12 @@ class BrokerSettingsView(PageView):
         return {setting.key: setting for setting in self._settings}
 
     def ask_change(self) -> ActionDialog | None:
-        """Show what is staged as a diff, to be changed at once."""
+        """Open the dialog that shows the staged changes and applies them."""
         title = tr("Change {count} broker settings?", count=len(self._staged))
         return self._ask(title, {"": dict(self._staged)}, undo=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Show what would take the last change back."""
+        """Open the dialog that undoes the last change."""
         return self._ask(tr("Take the last change back?"), self._undo[-1], undo=True) if self._undo else None
 
     def _ask(self, title: str, wanted: Values, *, undo: bool) -> ActionDialog | None:
@@ -389,7 +389,7 @@ class BrokerSettingsView(PageView):
 
 
 def searched_text(one: SettingRow) -> str:
-    """What the search looks at."""
+    """The searched text."""
     explanation = EXPLANATIONS.get(one.setting.key, "")
     setting = one.setting
     meanings = " ".join(human_text(setting.key, value) for value in setting.values)

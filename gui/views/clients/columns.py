@@ -91,12 +91,11 @@ def mix_columns() -> list[Column[MixRow]]:
 
 
 def section_of(row: ClientRow) -> str:
-    """Heading of a row."""
     return SECTIONS[row.role]
 
 
 def topics_text(row: ClientRow) -> str:
-    """What a consumer subscribes; for the broker's own connections, what they are for."""
+    """The subscriptions of a consumer; for the broker's own connections, their purpose."""
     if row.role is Role.OUT:
         return tr("registers at the name server")
     if row.role is Role.OTHER:
@@ -112,12 +111,12 @@ def heartbeat_text(row: ClientRow) -> str:
 
 
 def connected_text(row: ClientRow) -> str:
-    """How long the connection stands."""
+    """How long the connection has lasted."""
     return UNKNOWN if row.connected_ms < 0 else duration_text(max(0, row.taken_ms - row.connected_ms))
 
 
 def note_text(row: ClientRow) -> str:
-    """What is worth a look, in a word."""
+    """The remark on a client, in a word."""
     return "" if row.note is ConnectionNote.NONE else tr(NOTE_NAMES[row.note])
 
 

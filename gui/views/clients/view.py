@@ -1,4 +1,4 @@
-"""The Clients page: every connection in and out, who uses it and how much goes through; a connection can be closed."""
+"""The Clients page: every connection in and out, its user and traffic; a connection can be closed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
 ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
-"""Least time between two looks; more than so many connections cost the broker's loop enough to look less often."""
+"""Minimum interval of reads, longer above so many connections, because a read costs the broker's loop."""
 
 
 ALL, PRODUCERS, CONSUMERS, NOTES = "all", "producers", "consumers", "notes"
@@ -74,7 +74,7 @@ def is_shown(client: ClientRow, key: str) -> bool:
 
 
 class ClientsView(PageView):
-    """Lists clients; below, who owned the queues of a group, what clients are made of, and the selected one."""
+    """Lists clients; below, the owners of a group's queues, languages and versions, and the selected client."""
 
     page_id = "clients"
 
@@ -104,7 +104,7 @@ class ClientsView(PageView):
         self.ownership = OwnershipHistory(context)
         self._state: ClusterState | None = None
         self._group = ""
-        """Whose queues are shown."""
+        """Group whose queues are shown."""
         self._rebalances = -1
         self._build()
         self.filter.changed.connect(self._show_counts)
@@ -166,7 +166,7 @@ class ClientsView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_close(self) -> ActionDialog | None:
-        """Ask whether the connection of the selected row is to be closed."""
+        """Ask whether to close the connection of the selected row."""
         client = self.grid.selected_row
         if client is None:
             return None
@@ -310,7 +310,7 @@ class ClientsView(PageView):
     # ---- who owned which queue -------------------------------------------------------------------------------------------
 
     def _show_owned(self) -> None:
-        """Show the group of the selected consumer; a producer owns nothing: then the one before stays, at first that of any."""
+        """Show the group of the selected consumer. A producer owns no queue, so the group before stays, at first any group."""
         client, state = self.grid.selected_row, self._state
         if client is not None and client.role is Role.CONSUMER:
             self._group = client.group
@@ -360,10 +360,10 @@ class ClientsView(PageView):
 
 
 def searched_text(client: ClientRow) -> str:
-    """What the filter looks at."""
+    """The searched text."""
     return f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}"
 
 
 def _both(rate: str, total: str) -> str:
-    """A rate with what it adds up to; the sum alone while the rate is not known."""
+    """A rate with its total; the total alone while the rate is unknown."""
     return total if rate == UNKNOWN else f"{rate} · {total}"

@@ -1,4 +1,4 @@
-"""`ConnectDialog`: asks how a cluster that runs elsewhere is called, reached and shown, and tries the way there."""
+"""`ConnectDialog`: asks for name, addresses and look of a cluster that runs elsewhere, and tests the connection."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ HOPS_HEIGHT = 172
 
 
 class ConnectDialog(FittedDialog):
-    """Asks for a connection, which is only looked at unless the user wants otherwise.
+    """Asks for a connection, read-only unless the user decides otherwise.
 
     Args:
         parent: Qt's owner.
-        theme: Of the list of hops.
-        shown: What the fields say first; None: nothing.
-        secrets: Keeps and finds secrets; None where nothing is kept, nor tried.
-        known: What is kept already. A connection is not changed to the name servers of another, as one would replace it; a
-            new one with those of another changes that one.
-        probe: Tries the way; given by tests.
+        theme: Colours of the list of hops.
+        shown: First content of the fields; None: empty.
+        secrets: Stores and reads secrets; None where nothing is stored or tested.
+        known: Stored connections. An edit cannot use the name servers of another one, because it would replace that one; a
+            new connection with known name servers changes the stored one.
+        probe: Tests the connection; passed in by tests.
 
     Signals:
-        chosen: Carries the `Cluster` to go to.
+        chosen: Carries the `Cluster` to open.
     """
 
     chosen = Signal(object)
@@ -100,7 +100,7 @@ class ConnectDialog(FittedDialog):
             secrets.find_key_store(shown.kept_under if shown is not None else "", self._key_store_found)
 
     def done(self, result: int) -> None:
-        """Close, and give up what is being tried or kept."""
+        """Close, and cancel a running test or store operation."""
         self._is_busy = False
         self.probe.cancel()
         super().done(result)
@@ -159,7 +159,6 @@ class ConnectDialog(FittedDialog):
         return tr("“{name}” has these name servers already.", name=name) if name else ""
 
     def _cluster(self) -> Cluster:
-        """What the fields say, as it is kept."""
         cluster = self.fields.cluster()
         return settled(cluster, self._known) if self._shown is None else changed_to(self._shown, cluster)
 

@@ -1,4 +1,4 @@
-"""`ClientDialog`: what one client of a group does now: its settings, the queues it holds, the stacks of its threads."""
+"""`ClientDialog`: the state of one client of a group: its settings, the queues it holds, the stacks of its threads."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ HEALTH_CHIPS = {
     GroupHealth.DRAINING: ("Draining", State.PENDING),
     GroupHealth.GROWING: ("Growing", State.WARNING),
 }
-"""What is said of a group's health, and its colour."""
+"""Words and colour of a group's health."""
 
 
 def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
-    """What is said of a group, in the language of the window; in the colour of its alert where that fires."""
+    """Words and colour of a group's health; a group above its limit has the colour of a warning."""
     health = group_health(group, lag)
     word, state = HEALTH_CHIPS[health]
     is_warning = group.over_limit and health is not GroupHealth.OFFLINE
@@ -46,7 +46,7 @@ def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
 
 
 def group_section(row: GroupRow) -> str:
-    """Heading under which a group stands."""
+    """Section of a group."""
     return SYSTEM_GROUPS if row.is_system else YOUR_GROUPS
 
 
@@ -65,9 +65,9 @@ def group_columns(
     """Columns of the group list.
 
     Args:
-        lag_over_time: The sparkline of a group; asked only for rows that are painted.
-        forecast: Where the lag of a group goes; likewise.
-        versions: Of the clients of a group; likewise.
+        lag_over_time: The sparkline of a group; called for painted rows only.
+        forecast: The lag forecast of a group; likewise.
+        versions: Versions of a group's clients; likewise.
     """
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
@@ -120,7 +120,7 @@ def group_columns(
 
 
 def members_text(row: GroupRow, versions: Sequence[str]) -> str:
-    """How many clients are online, and their version: ``3 · 4.9.8``; ``…`` where they have several."""
+    """Number of clients and their version: ``3 · 4.9.8``; ``…`` for several versions."""
     if row.offline:
         return UNKNOWN
     if not versions:
@@ -232,7 +232,7 @@ def subscription_columns() -> list[Column[SubscriptionRow]]:
 
 
 def finding_words(finding: MemberFinding) -> tuple[str, str]:
-    """What is wrong with a group's members, and what follows from it."""
+    """Title and consequence of a finding on a group's members."""
     clients = "; ".join(f"{client}: {said or tr('nothing')}" for client, said in finding.clients[:CLIENTS_NAMED])
     match finding.kind:
         case FindingKind.TOPICS_DIFFER:

@@ -1,4 +1,4 @@
-"""`GroupActions`: what a person does to a group: reset its offsets, put them back, delete it, look at a client."""
+"""`GroupActions`: actions on a group: reset its offsets, restore them, delete it, look at a client."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ D = TypeVar("D", bound=QDialog)
 
 
 class GroupActions:
-    """Opens the dialogs over a page and tells how they ended.
+    """Opens the dialogs over a page and reports their results.
 
     Args:
         context: Of the page.
-        snapshots: Where offsets are kept before a reset.
+        snapshots: Stores offsets before a reset.
         page: Owner of the dialogs.
     """
 
@@ -42,11 +42,11 @@ class GroupActions:
         self._state: ClusterState | None = None
 
     def set_state(self, state: ClusterState) -> None:
-        """Take the figures that the next dialog begins with."""
+        """Use these figures in the next dialog."""
         self._state = state
 
     def reset(self, group: GroupRow | None, topic: str = "") -> ResetDialog | None:
-        """Ask for new offsets of a group; ``topic`` is proposed. None for a group without positions."""
+        """Ask for new offsets of a group, proposing ``topic``; None for a group without positions."""
         state = self._state
         if group is None or state is None or not position_rows(state, group.name):
             return None
@@ -55,7 +55,7 @@ class GroupActions:
         return _opened(dialog)
 
     def undo(self, group: GroupRow | None, snapshot: OffsetSnapshot) -> ActionDialog | None:
-        """Ask whether a group is to go back to where it stood."""
+        """Ask whether to restore the offsets of a snapshot."""
         state = self._state
         if state is None or group is None:
             return None
@@ -81,7 +81,7 @@ class GroupActions:
         return _opened(dialog)
 
     def delete(self, group: GroupRow | None) -> ActionDialog | None:
-        """Ask whether a group is to go."""
+        """Ask whether to delete a group."""
         if group is None or self._state is None:
             return None
         if group.is_system:
@@ -94,7 +94,7 @@ class GroupActions:
         return _opened(dialog)
 
     def client(self, group: str, member: MemberRow) -> ClientDialog:
-        """Show what a client does now."""
+        """Show the state of a client."""
         return _opened(ClientDialog(self._context, group, member, self._page))
 
     def _moved(self, result: ResetResult) -> None:

@@ -1,4 +1,4 @@
-"""Tabs of the Consumers page: the clients of a group, what each subscribes, lag and ownership of its queues over time."""
+"""Tabs of the Consumers page: members, subscriptions, lag and ownership of queues over time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LagHeatPanel(Panel):
         self.retranslate()
 
     def show_positions(self, group: str, positions: Sequence[PositionRow], span_ms: tuple[int, int]) -> None:
-        """Show the queues of a group, at most `ROWS_MAX` of those that lag most, over a time."""
+        """Show the queues of a group over a time, at most `ROWS_MAX` of those that lag most."""
         places = [(row.topic, row.queue_id) for row in positions[:ROWS_MAX]]
         most = sorted(places, key=lambda place: (own_first(place[0]), place))
         if not set(self._places) <= set(most) or len(most) != len(self._places):
@@ -91,7 +91,7 @@ def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
 
 
 class OwnershipPanel(QWidget):
-    """Strip above, list below. Asks while it is shown: `show_group` is called with each state then."""
+    """Strip above, list below. Reads while it is shown, when `show_group` is called with each state."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -128,14 +128,14 @@ class OwnershipPanel(QWidget):
 
 FINDINGS_SHOWN = 4
 COLUMN_WIDTHS = {"held": 720, "threads": 660}
-"""Below this width of the table of members a column is left out."""
+"""Below this width of the table of members a column is hidden."""
 
 
 class MembersPanel(QWidget):
-    """The clients, below what brokers did not tell of them.
+    """The clients, below a notice with what brokers did not report.
 
     Args:
-        model: The clients; of the page, which counts them in the title of the tab.
+        model: The clients; the page owns it and counts them in the title of the tab.
         theme: For table and notice.
     """
 
@@ -149,16 +149,16 @@ class MembersPanel(QWidget):
         lines.addWidget(in_panel(self.grid, above=self.notice))
 
     def fit(self) -> None:
-        """Leave out columns that have no room: what a client holds is in its dialog too; its ID needs the room more."""
+        """Hide columns without room: the dialog of a client shows them too, and the ID needs the room."""
         width = self.grid.width()
         self.grid.set_hidden({key for key, least in COLUMN_WIDTHS.items() if width < least})
 
 
 class SubscriptionsPanel(QWidget):
-    """What each client subscribes, below what is wrong with it.
+    """The subscriptions of each client, below their faults.
 
     Args:
-        model: The subscriptions; of the page, as above.
+        model: The subscriptions; the page owns it.
         theme: For table and notices.
     """
 
@@ -177,7 +177,7 @@ class SubscriptionsPanel(QWidget):
         lines.addWidget(table, 1)
 
     def show_findings(self, found: Sequence[MemberFinding]) -> None:
-        """Say the first of them; the others disagree about the same."""
+        """Show the first findings."""
         words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
         said = words + [("", "")] * (FINDINGS_SHOWN - len(words))
         for notice, one in zip(self.findings, said, strict=True):

@@ -1,4 +1,4 @@
-"""`LagPanel`: the figures of one group and its lag over time, in all or by queue, of a stretch that can be chosen."""
+"""`LagPanel`: figures of one group and its lag over time, in total or by queue, over a zoomed or the whole range."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ZOOM_MIN_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What the chart shows."""
+    """A quantity of the chart."""
 
     series: str
-    """Name within the group, as `monitoring.series.History` records it."""
+    """Name within the group in `monitoring.series.History`."""
     factor: float
 
 
@@ -48,22 +48,22 @@ MEASURES = {LAG: Measure("lag_messages", 1.0), BEHIND: Measure("behind_ms", 0.00
 
 
 FORECAST_SHARE = 0.35
-"""Room for the forecast, in lengths of the time range."""
+"""Maximum length of the forecast, in lengths of the time range."""
 FORECAST_POINTS = 40
 NO_FORECAST = Forecast(math.nan, math.nan)
 
 
 def forecast_of(history: History, group: GroupRow, now_ms: int) -> Forecast:
-    """Where the lag of a group goes."""
+    """The forecast of a group's lag."""
     series = history.series(f"group:{group.name}.lag_messages")
     return forecast(*series.window(now_ms - SPAN_MS, now_ms, SPAN_MS // 1_000 * 2), group.lag_messages)
 
 
 class LagPanel(Panel):
-    """Facts in a line, the chart below. Drag over the chart chooses a stretch.
+    """Facts in a line, the chart below. A drag over the chart zooms.
 
     Signals:
-        zoomed: Another stretch is shown.
+        zoomed: Another span is shown.
     """
 
     zoomed = Signal()
@@ -101,25 +101,25 @@ class LagPanel(Panel):
 
     @property
     def chart(self) -> TimeChart:
-        """The lag in all."""
+        """The chart of the total lag."""
         return self._chart.widget
 
     @property
     def forecast(self) -> Forecast:
-        """Where the lag of the shown group goes."""
+        """The lag forecast of the shown group."""
         return self._forecast
 
     def window_ms(self) -> tuple[int, int]:
-        """The stretch that is shown, ms since the epoch."""
+        """The shown span, ms since the epoch."""
         return self._zoom or self._context.time_range.window_ms(self._now_ms)
 
     @property
     def is_zoomed(self) -> bool:
-        """Whether a stretch was chosen; it stands still then."""
+        """Whether a fixed span is shown."""
         return self._zoom is not None
 
     def zoom(self, from_s: float, to_s: float) -> None:
-        """Show a stretch only, seconds since the epoch."""
+        """Show a span only, seconds since the epoch."""
         from_ms, to_ms = int(from_s * 1_000), int(min(to_s * 1_000, self._now_ms))
         if to_ms - from_ms < ZOOM_MIN_MS:
             return
@@ -147,7 +147,7 @@ class LagPanel(Panel):
         self.zoomed.emit()
 
     def show_group(self, group: GroupRow | None, in_rate: float, now_ms: int, positions: Sequence[PositionRow] = ()) -> None:
-        """Show a group's figures; None empties the panel."""
+        """Show a group's figures; None clears the panel."""
         if group is None or self._group is None or group.name != self._group.name:
             self._zoom = None
             self._set_zoom_lines(None)
@@ -288,7 +288,7 @@ class LagPanel(Panel):
         rule.show(name, measure.factor)
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
-        """The forecast as far as it goes, and at most as far as the chart has room for it."""
+        """The forecast, at most as long as the chart has room for."""
         lag = self._forecast
         if lag.outlook not in {LagOutlook.DRAINING, LagOutlook.GROWING}:
             return None
@@ -327,6 +327,6 @@ class _Fact(QWidget):
 
 
 def _split(text: str) -> tuple[str, str]:
-    """``131 s`` as number and unit; the last word is the unit."""
+    """Number and unit of ``131 s``; the last word is the unit."""
     number, _, unit = text.rpartition(" ")
     return (number, unit) if number else (text, "")

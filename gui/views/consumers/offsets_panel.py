@@ -1,4 +1,4 @@
-"""`OffsetsPanel`: where a group stood before its resets, to be put back."""
+"""`OffsetsPanel`: the offsets of a group before its resets, to be restored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OFFSETS_NAMED = 8
 
 
 def reason_text(reason: str) -> str:
-    """What came after a snapshot, in words."""
+    """The operation before which a snapshot was saved, in words."""
     if reason == UNDO:
         return tr("put back")
     kinds = {kind.value: name for kind, name in KIND_NAMES.items()}
@@ -53,7 +53,7 @@ class OffsetsPanel(QWidget):
     """A list with one action.
 
     Signals:
-        undo_wanted: Put a snapshot back; carries it.
+        undo_wanted: Restore a snapshot; carries it.
         reset_wanted: Reset the offsets of the group.
     """
 
@@ -86,11 +86,11 @@ class OffsetsPanel(QWidget):
 
     @property
     def newest(self) -> OffsetSnapshot | None:
-        """The snapshot that was saved last, if any."""
+        """The newest snapshot, if any."""
         return self.model.rows[0].snapshot if self.model.rows else None
 
     def show_group(self, group: str) -> None:
-        """Show the snapshots of another group; nothing happens for the one that is shown."""
+        """Show the snapshots of another group; nothing happens for the shown one."""
         if group != self._group:
             self._group = group
             self._read()

@@ -1,4 +1,4 @@
-"""`QueueLines`: a figure of a group's queues over time, a line for each of those that lag most, one for the others."""
+"""`QueueLines`: a figure of a group's queues over time: one line for each of the slowest, one for the others."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from gui.views.page import PageContext
 from gui.words.text import short_count_text, tr
 
 LINES_MAX = 5
-"""More lines cannot be told apart."""
+"""More lines are hard to tell apart."""
 OTHERS = "others"
 COLUMNS = 300
 
 
 class QueueLines(QWidget):
-    """A chart that is made anew when other queues lag most; it keeps its queues while the group stays.
+    """A chart that is created again when other queues lag most; it keeps its queues while the group stays.
 
     Signals:
-        chosen: A stretch was chosen with the mouse; seconds since the epoch.
+        chosen: A span was chosen with the mouse; seconds since the epoch.
         cleared: The whole range is wanted again.
-        arrived: There are other figures; draw again.
+        arrived: Other figures arrived; draw again.
     """
 
     chosen = Signal(float, float)
@@ -56,11 +56,11 @@ class QueueLines(QWidget):
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """Topic and queue of the lines, first those that lag most."""
+        """Topic and queue of the lines, those that lag most first."""
         return self._places
 
     def set_positions(self, group: str, positions: Sequence[PositionRow]) -> None:
-        """Say which queues the group has; those that lag most come first."""
+        """Set the queues of the group, those that lag most first."""
         known = {(row.topic, row.queue_id) for row in positions}
         if group != self._group or not set(self._places) <= known or (positions and not self._places):
             self._group = group

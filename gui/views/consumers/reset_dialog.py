@@ -1,4 +1,4 @@
-"""`ResetDialog`: choose new offsets for a group, see what is repeated and what is skipped, then reset."""
+"""`ResetDialog`: choose new offsets for a group, preview repeated and skipped messages, then reset."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ KIND_NAMES = {
     ResetKind.GROUP: "Copy group",
 }
 _WHOLE_TOPIC = (ResetKind.TIME, ResetKind.EARLIEST, ResetKind.LATEST)
-"""One request for the topic; all other ways go queue by queue."""
+"""One request for the topic; all other kinds send one request for each queue."""
 TIME_HINT = "-1h, 10:15, 2026-11-21 10:15 or epoch milliseconds"
 READING = "Reading where the queues stood then…"
 BAR = "bar"
 
 
 def move_columns(low: Callable[[QueueMove], int]) -> list[Column[QueueMove]]:
-    """Columns of the preview; ``low`` says where the line that shows a move begins."""
+    """Columns of the preview; ``low`` is where the line of a move begins."""
     return [
         Column("queue", "Queue", lambda move: str(move.queue_id), sort=lambda move: move.queue_id, right=True, width=76),
         Column("now", "Now at", lambda move: count_text(move.now), sort=lambda move: move.now, right=True, width=104),
@@ -77,7 +77,7 @@ def _bar_text(move: QueueMove) -> str:
 
 
 class ResetDialog(ActionDialog):
-    """See the module. `succeeded` carries a `ResetResult`. The queues are those of the moment the dialog was opened."""
+    """See the module. `succeeded` carries a `ResetResult`. The queues are those of the moment when the dialog was opened."""
 
     def __init__(
         self,
@@ -137,7 +137,6 @@ class ResetDialog(ActionDialog):
 
     @property
     def chosen(self) -> ResetKind:
-        """How the new offsets are chosen."""
         return ResetKind(self.kind.current)
 
     def _fill(self, topic: str) -> None:
@@ -248,11 +247,11 @@ class ResetDialog(ActionDialog):
 
     @property
     def _is_reading(self) -> bool:
-        """Whether nobody knows yet where the queues stood at the chosen time."""
+        """Whether the offsets of the chosen time are still being read."""
         return self.chosen is ResetKind.TIME and self._time_ms is not None and self._found is None and bool(self._stands)
 
     def _fault(self) -> str:
-        """What is missing or wrong in the choice, in words."""
+        """What is missing or invalid in the choice."""
         kind = self.chosen
         if not self._stands:
             return tr("This group has no position in any queue yet.")
@@ -347,10 +346,10 @@ class ResetDialog(ActionDialog):
 
 
 class _PositionDrag(QObject):
-    """Lets the dots of the preview be dragged.
+    """Lets the user drag the dots of the preview.
 
     Signals:
-        moved: A dot stands elsewhere; carries the queue's id and its new offset.
+        moved: A dot was moved; carries the queue's id and its new offset.
     """
 
     moved = Signal(int, object)  # an int of Qt has 32 bits
@@ -396,7 +395,7 @@ def _whole(text: str) -> int | None:
 
 
 def sums_text(sums: MoveSums) -> str:
-    """What a reset does, in a sentence."""
+    """The effect of a reset, in a sentence."""
     if not sums.queues:
         return tr("Nothing moves.")
     if sums.repeated < 0:
@@ -412,7 +411,7 @@ def sums_text(sums: MoveSums) -> str:
 
 
 def online_words(group: GroupRow) -> str:
-    """Who moves the group, and what that means for its clients."""
+    """How the group is moved, and what that means for its clients."""
     if group.offline:
         return tr("No client of the group is online: its offsets are set in the broker, and the next client starts there.")
     return tr(

@@ -91,7 +91,7 @@ class ConsumersView(PageView):
         self._findings: list[MemberFinding] = []
         self._member_list: Members | None = None
         self._wanted = ""
-        """The group that was asked for and is not selected yet."""
+        """The requested group that is not selected yet."""
         self.favourites = context.pins.groups
         self._member_query: LatestQuery[Members] = LatestQuery(self)
         self.search = SearchField(theme, " ", "funnel")
@@ -174,7 +174,7 @@ class ConsumersView(PageView):
             self._settings.made.tend(state.taken_ms)
 
     def _select_wanted(self) -> None:
-        """Select the group that was asked for, where it stands; until there is one of that name, none is selected."""
+        """Select the requested group; until there is one of that name, none is selected."""
         if not self._wanted:
             return
         is_there = any(group.name == self._wanted for group in self.groups.rows)
@@ -260,7 +260,6 @@ class ConsumersView(PageView):
 
     @property
     def heat(self) -> LagHeatPanel:
-        """The lag of the queues over time."""
         return self._heat.widget
 
     def _make_heat(self) -> LagHeatPanel:
@@ -272,17 +271,16 @@ class ConsumersView(PageView):
 
     @property
     def ownership(self) -> OwnershipPanel:
-        """Who owned which queue when."""
+        """Owners of the queues over time."""
         return self._ownership.widget
 
     @property
     def offsets(self) -> OffsetsPanel:
-        """Where the group stood before its resets."""
+        """Offsets of the group before its resets."""
         return self._offsets.widget
 
     @property
     def settings(self) -> StagedSettings[GroupSettings]:
-        """The settings of the group."""
         return self._settings.widget
 
     def _make_offsets(self) -> OffsetsPanel:
@@ -293,22 +291,21 @@ class ConsumersView(PageView):
 
     @property
     def member_grid(self) -> DataGrid[MemberRow]:
-        """The table of the clients."""
         return self._member_tab.widget.grid
 
     @property
     def subscription_grid(self) -> DataGrid[SubscriptionRow]:
-        """The table of what they subscribe."""
+        """The table of subscriptions."""
         return self._subscription_tab.widget.grid
 
     @property
     def member_notice(self) -> Notice:
-        """What brokers did not tell of the clients."""
+        """What brokers did not report of the clients."""
         return self._member_tab.widget.notice
 
     @property
     def findings(self) -> list[Notice]:
-        """What is wrong with the subscriptions."""
+        """Faults of the subscriptions."""
         return self._subscription_tab.widget.findings
 
     def _make_members(self) -> MembersPanel:
@@ -327,14 +324,14 @@ class ConsumersView(PageView):
         return made
 
     def _show_known_in(self, grid: DataGrid[Any]) -> None:
-        """Say in a table of clients that was made just now what is known of them."""
+        """Show what is known of the clients in a table that was just created."""
         grid.set_empty(self._nobody(self.group_grid.selected_row))
         if self._shown_group:
             self._show_members_read(grid)
 
     @property
     def _client_grids(self) -> list[DataGrid[Any]]:
-        """Tables of clients, as far as they were looked at."""
+        """Tables of clients that were created."""
         return [tab.grid for tab in (self._member_tab.made, self._subscription_tab.made) if tab is not None]
 
     def _tab_chosen(self) -> None:
@@ -362,7 +359,7 @@ class ConsumersView(PageView):
         undo.activated.connect(unless_refused(self.context, self._undo_newest))
 
     def toggle_favourite(self) -> None:
-        """Keep the selected group among the favourites, or let it go."""
+        """Add the selected group to the favourites, or remove it."""
         group = self.group_grid.selected_row
         if group is not None:
             self.favourites.toggle(group.name)
@@ -422,7 +419,7 @@ class ConsumersView(PageView):
         self.positions.set_rows(with_told_owners(rows, state.catalog.brokers, infos))
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
-        """Have the shown tab show the group; the others do no work."""
+        """Show the group in the visible tab only."""
         self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
         match TABS[self.tabs.currentIndex()]:
             case "lag":
@@ -436,9 +433,9 @@ class ConsumersView(PageView):
                 self.settings.show_subject(group.name)
 
     def _ask_members(self, group: GroupRow) -> None:
-        """Ask who is in the group when it is another one, it has more clients or fewer, or other brokers answer.
+        """Read the members when group, client count or answering brokers changed.
 
-        While its members are looked at they are asked for now and then: how old their heartbeats are would else grow for ever.
+        While the members are visible they are read again at times, because the shown age of heartbeats would only grow.
         """
         looked_at = self._state is not None and TABS[self.tabs.currentIndex()] == "members"
         turn = self._state.taken_ms // MEMBERS_AGAIN_MS if self._state is not None and looked_at else 0
@@ -579,7 +576,7 @@ class ConsumersView(PageView):
             self.dialogs.client(self._shown_group, member)
 
     def _undo_newest(self) -> None:
-        """Put back what the part in front changed last: the settings of the group, else its offsets."""
+        """Undo the last change of the visible part: the settings of the group, else its offsets."""
         if self.tabs.currentWidget() is self._settings:
             self.settings.ask_undo()
             return

@@ -41,25 +41,25 @@ BODY_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:
-    """A group with what was read of it besides the figures. -1 is unknown."""
+    """A group with its figures and what was read besides. -1 is unknown."""
 
     figures: GroupFigures
     recent: int
     oldest_ms: int
     waiting: int
     is_cut: bool = False
-    """Whether more may wait than were listed."""
+    """Whether more retries may wait than were listed."""
     origins: tuple[tuple[str, int], ...] = ()
-    """Topics that most of its newest dead letters came from, with their numbers."""
+    """Most frequent origins of its newest dead letters, with counts."""
     first_due_ms: int = -1
-    """When the next of its waiting retries comes."""
+    """When the next waiting retry is due."""
     note: str = ""
-    """What a person noted on the group."""
+    """The user's note on the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class LetterRow:
-    """A dead letter with its note and what became of the message it was sent again as."""
+    """A dead letter with its note and the fate of its copy."""
 
     letter: DeadLetter
     note: LetterNote
@@ -143,7 +143,7 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
 
 
 def with_words(words: Sequence[str]) -> Callable[[LetterRow], bool]:
-    """A filter for letters that hold all of some words, given in lower case."""
+    """A filter for letters that contain all words; words are in lower case."""
 
     def accepts(row: LetterRow) -> bool:
         letter = row.letter

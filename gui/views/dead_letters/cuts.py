@@ -1,4 +1,4 @@
-"""`CutsButton`: parts of the dead letters that are looked at again and again: a group and words, under a name."""
+"""`CutsButton`: saved views of the dead letters: a group and words, under a name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class CutsButton(IconButton):
     """Opens the menu of the cuts.
 
     Signals:
-        chosen: A cut is to be shown; carries it.
-        refused: One was not kept; carries why.
+        chosen: A cut was chosen; carries it.
+        refused: A cut was not saved; carries the reason.
     """
 
     chosen = Signal(object)
@@ -28,7 +28,7 @@ class CutsButton(IconButton):
     def __init__(
         self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
     ) -> None:
-        """Create it; ``current`` gives what is shown now."""
+        """Create it; ``current`` returns the shown cut."""
         super().__init__(theme, "tag", " ", on_click=self._clicked, caret=True)
         if parent is not None:
             self.setParent(parent)
@@ -39,7 +39,7 @@ class CutsButton(IconButton):
         self.open_menu()
 
     def open_menu(self) -> QMenu:
-        """Offer the cuts."""
+        """Open the menu."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         save = menu.addAction(tr("Save this cut…"), self.ask_name)
@@ -64,6 +64,6 @@ class CutsButton(IconButton):
         return ask_name(self, tr("Save this cut…"), text, f"{cut.group} {cut.words}".strip(), self.save)
 
     def save(self, name: str) -> None:
-        """Keep what is shown."""
+        """Save the shown cut."""
         if not self.cuts.save(name, self._current()):
             self.refused.emit(tr("There are {count} saved cuts: forget one first", count=SAVED_MAX))

@@ -1,4 +1,4 @@
-"""`EditSide`: the same change in the bodies of several dead letters, or one body written anew, with what becomes of it."""
+"""`EditSide`: one change in the bodies of several dead letters, or one rewritten body, with a preview."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, Patch, edit_counts
 
 LINES_COMPARED_MAX = 400
-"""More lines are shown as they will be, without what was."""
+"""Bodies with more lines are shown after the change only."""
 TINT = 14
-"""Of the colour of a changed line in its ground, percent."""
+"""Share of the colour in the ground of a changed line, percent."""
 
 
 def show_change(view: CodeView, before: str, after: str, tokens: Tokens) -> None:
-    """Show a body with what changes in it; JSON with a line for each value, also where it is stored in one."""
+    """Show a body with its changed lines; JSON is laid out with a line for each value."""
     lines = _compared(laid_out(before), laid_out(after))
     view.setPlainText("\n".join(lines))
     view.setExtraSelections(_tints(view, lines, tokens) if before != after else [])
 
 
 def laid_out(text: str) -> str:
-    """JSON with a line for each value, anything else as it is."""
+    """JSON with a line for each value, other text unchanged."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
     except ValueError:
@@ -46,7 +46,7 @@ def laid_out(text: str) -> str:
 
 
 def _compared(before: str, after: str) -> list[str]:
-    """Lines of a body with ``-`` and ``+`` before those that change."""
+    """Lines of a body with ``-`` and ``+`` before changed ones."""
     old, new = before.splitlines(), after.splitlines()
     if before == after or len(old) + len(new) > LINES_COMPARED_MAX:
         return new
@@ -75,11 +75,11 @@ EDITOR_HEIGHT = 150
 
 
 class EditSide(Panel):
-    """The second step. It may be left out: nothing is changed then.
+    """The second step. It is optional: without it nothing is changed.
 
     Signals:
-        changed: Something else would be sent.
-        next_wanted: On to the third step.
+        changed: Another message would be sent.
+        next_wanted: Go to the third step.
     """
 
     changed = Signal()
@@ -90,9 +90,9 @@ class EditSide(Panel):
         self._theme = theme
         self._letters: list[DeadLetter] = []
         self._of: DeadLetter | None = None
-        """Whose body is in the editor."""
+        """The letter whose body is in the editor."""
         self._written: dict[str, str] = {}
-        """Bodies that were written anew, by offset message id of their letters."""
+        """Rewritten bodies, by offset message id of their letters."""
         self.mode = SegmentedControl([(SAME, " "), (FREE, " ")])
         self.editor = CodeView(theme, "json", editable=True)
         self.layout_button = IconButton(theme, "list", " ", role="link", on_click=self._lay_out)
@@ -117,7 +117,7 @@ class EditSide(Panel):
 
     @property
     def patch(self) -> Patch:
-        """The change in each body, or the body of one that was written anew."""
+        """The change in each body, or the one rewritten body."""
         one = self._free_letter
         if one is None:
             return Patch(self.find_text.text(), self.put_text.text())
@@ -126,22 +126,22 @@ class EditSide(Panel):
 
     @property
     def fault(self) -> str:
-        """Why it cannot be sent as it is entered; empty where it can."""
+        """Why it cannot be sent as entered; empty where it can."""
         return tr("Brokers refuse a message without a body.") if self.patch.of and not self.patch.written else ""
 
     @property
     def _free_letter(self) -> DeadLetter | None:
-        """The letter whose body can be written anew; None where several are chosen, or it is not shown as it is."""
+        """The letter whose body can be rewritten; None where several are chosen or the body is not shown unchanged."""
         is_free = self.mode.current == FREE and len(self._letters) == 1 and self._letters[0].is_whole
         return self._letters[0] if is_free else None
 
     @property
     def kept(self) -> frozenset[Part]:
-        """What is kept beside the body."""
+        """Parts that are kept beside the body."""
         return frozenset(part for part, box in self.keeps.items() if box.isChecked())
 
     def show_letters(self, letters: Sequence[DeadLetter]) -> None:
-        """Know which dead letters are meant; the change is shown in the first that it changes."""
+        """Set the chosen dead letters; the preview shows the first that changes."""
         if list(letters) != self._letters:
             before, self._letters = self.patch, list(letters)
             self._show()
@@ -214,7 +214,6 @@ class EditSide(Panel):
         self._show_preview()
 
     def _show_mode(self, one: DeadLetter | None) -> None:
-        """Show the fields of what is chosen."""
         find, put, _keep = self._labels
         for widget in (find, self.find_text, put, self.put_text):
             widget.setVisible(one is None)
@@ -244,7 +243,7 @@ class EditSide(Panel):
         self.editor.setPlainText(laid_out(self.editor.toPlainText()))
 
     def _why_not_free(self) -> str:
-        """Why no body can be written anew although that is chosen; empty where one can."""
+        """Why no body can be rewritten although that mode is chosen; empty where one can."""
         if self.mode.current != FREE or self._free_letter is not None or not self._letters:
             return ""
         if len(self._letters) > 1:

@@ -35,10 +35,10 @@ HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to
 
 
 def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
-    """One line for each dead letter that was sent again, or was to be in the last resend; UTF-8, times in UTC.
+    """A line for each dead letter that was sent again, or should have been in the last resend; UTF-8, times in UTC.
 
     Args:
-        rows: All dead letters of the group that are known.
+        rows: All known dead letters of the group.
         outcome: Of the last resend.
     """
     refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
@@ -61,7 +61,7 @@ def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
 
 
 def _time_text(at_ms: int) -> str:
-    """A time in UTC; empty where a note of before has none."""
+    """A time in UTC; empty for old notes without a time."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds") if at_ms >= 0 else ""
 
 
@@ -70,15 +70,15 @@ STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verif
 
 
 class LetterFlow(QObject):
-    """Owns the bar of the steps and what stands beside the table in each; the page places them.
+    """Owns the bar of the steps and the pane of each step beside the table; the page lays them out.
 
     Args:
         context: Of the page.
-        notes: What is noted on dead letters.
+        notes: Notes on dead letters.
         page: Owns the dialogs.
 
     Signals:
-        step_chosen: Another step is to be shown; carries its key.
+        step_chosen: Another step is shown; carries its key.
     """
 
     step_chosen = Signal(str)
@@ -107,7 +107,7 @@ class LetterFlow(QObject):
 
     @property
     def edit(self) -> EditSide:
-        """The second step, made when it is first asked for, as those below."""
+        """The second step, created when first requested, like those below."""
         return self._edit.widget
 
     @property
@@ -128,7 +128,7 @@ class LetterFlow(QObject):
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_rows(self, rows: Sequence[LetterRow], dead: int) -> None:
-        """Know the dead letters of the group, and how many it has in all."""
+        """Set the dead letters of the group, and their total."""
         self._rows, self._dead = list(rows), dead
         for side in (self._verify.made, self._close.made):
             if side is not None:
@@ -136,13 +136,13 @@ class LetterFlow(QObject):
         self._show_steps()
 
     def show_note_refusal(self, refusal: str) -> None:
-        """Know why no note can be kept; empty where it can."""
+        """Set why notes cannot be stored; empty where they can."""
         self.inspect.show_note_refusal(refusal)
         if self._close.made is not None:
             self._close.made.show_refusal(refusal)
 
     def show_chosen(self, rows: Sequence[LetterRow]) -> None:
-        """Know which of them are selected."""
+        """Set the selected dead letters."""
         self._chosen = list(rows)
         if self._edit.made is not None:
             self._edit.made.show_letters(self._letters)
@@ -164,7 +164,7 @@ class LetterFlow(QObject):
         self._chosen_in_bar(step)
 
     def begin(self) -> None:
-        """Another group is looked at: nothing is edited, and nothing was sent by the last resend."""
+        """Forget edits and the last outcome, because another group is shown."""
         if self._edit.made is not None:
             self._edit.made.clear()
         if self._verify.made is not None:
@@ -173,7 +173,7 @@ class LetterFlow(QObject):
             self.go_to(INSPECT)
 
     def ask_resend(self, count: int = 0) -> ActionDialog | None:
-        """Ask whether the chosen letters, or so many of them from the first on, are to be sent again as it is entered."""
+        """Ask whether to send the chosen letters again, or the first ``count`` of them, as entered."""
         letters = self._letters[: count or None]
         if not letters:
             return None
@@ -267,7 +267,7 @@ class LetterFlow(QObject):
 
     @property
     def _changes(self) -> int:
-        """How many parts of each letter are to be others."""
+        """How many parts of each letter change."""
         edit = self._edit.made
         return 0 if edit is None else replace(ResendOrder(), patch=edit.patch, keeps=edit.kept).changes
 

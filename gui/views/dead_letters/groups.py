@@ -1,4 +1,4 @@
-"""`GroupsPanel`: the groups that have dead letters or retries, one of them chosen."""
+"""`GroupsPanel`: the groups with dead letters or retries, one of them selected."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class GroupsPanel(Panel):
 
     Args:
         theme: Colours.
-        reader, origins: What was read besides the figures.
-        notes: What was noted on groups.
-        now_ms: The time that ages count to.
+        reader, origins: Read what the figures lack.
+        notes: Notes on groups.
+        now_ms: The time from which ages count.
         parent: Qt's owner.
     """
 
@@ -65,13 +65,13 @@ class GroupsPanel(Panel):
 
     @property
     def figures(self) -> GroupFigures | None:
-        """Of the group that is chosen."""
+        """Figures of the selected group."""
         chosen = self.grid.selected_row
         return None if chosen is None else chosen.figures
 
     @property
     def group(self) -> str:
-        """The group that is chosen; empty for none."""
+        """The selected group; empty for none."""
         figures = self.figures
         return "" if figures is None else figures.group
 
@@ -80,7 +80,7 @@ class GroupsPanel(Panel):
         self._asked = group
 
     def show_note(self) -> None:
-        """Show the note on the group that is chosen; what is being entered is kept for its own group first."""
+        """Show the note on the selected group; a note being edited is first stored for its own group."""
         group = self.group
         if group != self._noted:
             self._write_note()
@@ -106,7 +106,7 @@ class GroupsPanel(Panel):
         self.note.setText(self._shown_text)
 
     def show_groups(self, figures: list[GroupFigures]) -> None:
-        """Show the groups of now that have any dead letters or retries."""
+        """Show the groups that have dead letters or retries."""
         self.model.set_rows(self._row(one) for one in figures if one.group == self._asked or self._reader.may_have_any(one))
         self.grid.set_empty(tr("No group has dead letters or retries. That is good."))
         self.show_note()

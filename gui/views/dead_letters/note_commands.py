@@ -1,4 +1,4 @@
-"""`NoteCommands`: changes of notes on their way to the worker, one after another."""
+"""`NoteCommands`: sends changes of notes to the worker, one after another."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from broker_core.worker.questions.lifecycle import Done
 from monitoring.sources.base import ClusterSource
 
 COMMANDS_MAX = 1_000
-"""Commands that wait for the answers to earlier ones; beyond it the oldest is dropped."""
+"""Bound of the pending commands; beyond it the oldest is dropped."""
 _Command = tuple[NoteCommand, Callable[[Done], None], Callable[[OrbitError], None]]
 
 
 class NoteCommands:
-    """Keeps the order of the commands, because the worker answers questions side by side.
+    """Keeps the order of the commands, because the worker answers questions concurrently.
 
-    It is no `QObject`: commands go on when the page is closed.
+    It is no `QObject`: pending commands are sent after the page is closed.
     """
 
     def __init__(self, source: ClusterSource) -> None:
@@ -27,7 +27,7 @@ class NoteCommands:
         self._is_sending = False
 
     def send(self, command: NoteCommand, done: Callable[[Done], None], failed: Callable[[OrbitError], None]) -> None:
-        """Send a command when those before it are answered."""
+        """Send a command after the earlier ones are answered."""
         self._waiting.append((command, done, failed))
         if not self._is_sending:
             self._send_next()

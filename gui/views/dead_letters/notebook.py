@@ -1,4 +1,4 @@
-"""`NoteBook`: what people noted on dead letters and where they were sent again; the worker keeps it beside the history."""
+"""`NoteBook`: notes on dead letters and their resends; the worker stores them beside the history."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from monitoring.letter_notes import LetterNote
 from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
-"""How long resends are collected before one command notes them."""
+"""Resends are collected for so long before one command notes them."""
 
 
 class NoteBook(QObject):
-    """Shows notes as the worker has acknowledged them. A resend is shown at once, because it has happened.
+    """Shows notes that the worker has acknowledged. A resend is shown at once, because it has happened.
 
     Args:
-        source: Its worker keeps the notes.
+        source: Its worker stores the notes.
         settings: May hold notes of an earlier Orbit, which the worker takes over.
         parent: Qt's owner.
         group: See `SettingsNotes`.
 
     Signals:
-        changed: A note is another, or `refusal` is.
-        refused: A change was not kept; carries the error.
+        changed: A note or `refusal` changed.
+        refused: A change was not stored; carries the error.
     """
 
     changed = Signal()
@@ -62,7 +62,7 @@ class NoteBook(QObject):
         self._notes: dict[str, LetterNote] = {}
         self._of_groups: dict[str, str] = {}
         self._unsaved: dict[str, LetterNote] = {}
-        """Resends that the worker has not acknowledged, by offset message id of the dead letter."""
+        """Resends without acknowledgement, by offset message id of the dead letter."""
         self._unsent: set[str] = set()
         """Those of them that no command carries."""
         self._error: OrbitError | None = None
@@ -74,16 +74,16 @@ class NoteBook(QObject):
 
     @property
     def refusal(self) -> str:
-        """Why notes cannot be kept; empty where they can."""
+        """Why notes cannot be stored; empty where they can."""
         return "" if self._error is None else tr("Notes are not kept: {reason}", reason=error_text(self._error))
 
     def read(self, letters: Sequence[DeadLetter]) -> None:
-        """Read the notes on dead letters, and those on all groups."""
+        """Read the notes on dead letters and on all groups."""
         self._ids = [letter.offset_message_id for letter in letters]
         self.read_again()
 
     def read_again(self) -> None:
-        """Read the same notes, which other windows may have changed."""
+        """Read the same notes again, because other windows may have changed them."""
         self._send_resends()
         adoption = self._old.adoption()
         if adoption is None:
@@ -129,13 +129,13 @@ class NoteBook(QObject):
             self._change(MarkLetters(ids, mark))
 
     def write(self, letters: Iterable[DeadLetter], text: str) -> None:
-        """Note the same on dead letters; those that were new are open then."""
+        """Write the same note on dead letters; new letters become open."""
         others = [letter.offset_message_id for letter in letters if self.of(letter).text != text]
         if others:
             self._change(NoteLetters(others, text))
 
     def write_group(self, group: str, text: str) -> None:
-        """Note something on a group, which stays whatever becomes of its dead letters; an empty text removes the note."""
+        """Write a note on a group, which outlives its dead letters; an empty text removes the note."""
         if group and self.of_group(group) != text:
             self._change(NoteGroup(group, text))
 
@@ -165,7 +165,7 @@ class NoteBook(QObject):
             self.changed.emit()
 
     def _send_resends(self) -> None:
-        """Send what was collected; also when the page is closed."""
+        """Send the collected resends; also when the page is closed."""
         ids, self._unsent = [key for key in self._unsaved if key in self._unsent][-LETTERS_ASKED_MAX:], set()
         if not ids:
             return
@@ -180,6 +180,6 @@ class NoteBook(QObject):
                 self._notes[key] = replace(note, text=self._notes.get(key, LetterNote()).text)
 
     def _unsaved_resends(self, ids: list[str], error: OrbitError) -> None:
-        """Keep them, so that the next reading sends them again."""
+        """Keep them: the next reading sends them again."""
         self._unsent |= set(ids) & self._unsaved.keys()
         self._failed(error)

@@ -1,4 +1,4 @@
-"""`VerifySide` and `CloseSide`: what became of the dead letters that were sent again, and which are done with."""
+"""`VerifySide` and `CloseSide`: the fate of the letters that were sent again, and which cases are closed."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ REASONS_SHOWN = 3
 
 
 def resent_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
-    """Those that were sent again, the newest first."""
+    """Letters that were sent again, the newest first."""
     return sorted((one for one in rows if one.note.queue_offset >= 0), key=lambda one: -one.note.at_ms)
 
 
 def open_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
-    """Those that nobody is done with: neither handled nor parked, nor sent again and consumed."""
+    """Open cases: neither handled nor parked, nor sent again and consumed."""
     return [one for one in rows if one.note.mark not in (HANDLED, PARKED) and one.proof != CONSUMED]
 
 
 class VerifySide(Panel):
-    """The fourth step: each message that was sent again, with what its group did with it.
+    """The fourth step: each resent message, and what its group did with it.
 
     Signals:
-        receipt_wanted: What became of them is to be written to a file.
-        next_wanted: On to the fifth step.
+        receipt_wanted: Write the results to a file.
+        next_wanted: Go to the fifth step.
     """
 
     receipt_wanted = Signal()
@@ -75,7 +75,7 @@ class VerifySide(Panel):
         self.retranslate()
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
-        """Show what is known now of all dead letters of the group."""
+        """Show all known dead letters of the group."""
         sent = resent_rows(rows)
         self.model.set_rows(sent)
         self.summary.setText(summary_text(sent))
@@ -83,7 +83,7 @@ class VerifySide(Panel):
         self.receipt_button.setEnabled(bool(sent or self._outcome.refused or self._outcome.doubtful))
 
     def show_outcome(self, outcome: ResendOutcome) -> None:
-        """Say what the last resend did not do."""
+        """Show what the last resend did not do."""
         self._outcome = outcome
         failed, doubtful = len(outcome.refused) + len(outcome.left), len(outcome.doubtful)
         reasons = Counter(reason for _id, reason in outcome.refused + outcome.doubtful).most_common(REASONS_SHOWN)
@@ -96,7 +96,6 @@ class VerifySide(Panel):
 
     @property
     def outcome(self) -> ResendOutcome:
-        """Of the last resend."""
         return self._outcome
 
     def retranslate(self) -> None:
@@ -111,10 +110,10 @@ class VerifySide(Panel):
 
 
 class CloseSide(Panel):
-    """The fifth step: what is done with is marked, what is left is parked or stays open.
+    """The fifth step: finished cases are marked as handled, others are parked or stay open.
 
     Signals:
-        marked: These rows are to have this mark; carries rows and mark.
+        marked: Mark these rows; carries rows and mark.
     """
 
     marked = Signal(list, str)
@@ -134,12 +133,12 @@ class CloseSide(Panel):
         self.retranslate()
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
-        """Know all dead letters of the group."""
+        """Set all dead letters of the group."""
         self._rows = list(rows)
         self._show()
 
     def show_refusal(self, refusal: str) -> None:
-        """Know why no mark can be kept; empty where it can."""
+        """Set why marks cannot be stored; empty where they can."""
         self._refusal = refusal
         self._show()
 
@@ -151,7 +150,7 @@ class CloseSide(Panel):
 
     @property
     def consumed(self) -> list[LetterRow]:
-        """Sent again and consumed, and not marked so yet."""
+        """Sent again and consumed, and not marked as closed."""
         return [one for one in self._rows if one.proof == CONSUMED and one.note.mark not in (HANDLED, PARKED)]
 
     def _show(self) -> None:
@@ -178,7 +177,7 @@ class CloseSide(Panel):
 
 
 def summary_text(sent: Sequence[LetterRow]) -> str:
-    """How many of what was sent again are where."""
+    """How many resent letters are in which state."""
     proofs = Counter(one.proof for one in sent)
     names = ((CONSUMED, "Consumed"), (WAITING, "Not read yet"), (RETRYING, "Retrying"), (DIED_AGAIN, "Died again"))
     words = [f"{tr(name)} {count_text(proofs[proof])}" for proof, name in names if proofs[proof]]
@@ -191,7 +190,7 @@ def _place(one: LetterRow) -> str:
 
 
 def _state(one: LetterRow) -> tuple[str, State]:
-    """What became of it, whatever it was marked as since."""
+    """State of the copy, whatever mark the letter has now."""
     if one.proof in PROOFS:
         word, colour = PROOFS[one.proof]
         return tr(word), colour

@@ -1,4 +1,4 @@
-"""`ResendSide`: where the chosen dead letters go, how fast, and when it stops."""
+"""`ResendSide`: target, pace and stop limit of a resend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ResendSide(Panel):
     """The third step.
 
     Signals:
-        send_wanted: So many of the chosen letters, from the first on, are to be sent again.
+        send_wanted: Send the first chosen letters again; carries how many.
     """
 
     send_wanted = Signal(int)
@@ -80,7 +80,7 @@ class ResendSide(Panel):
 
     @property
     def fault(self) -> str:
-        """Why it cannot be sent like this; empty where it can."""
+        """Why it cannot be sent as entered; empty where it can."""
         if not self._letters:
             return tr("Select the dead letters in the table.")
         order = self.order
@@ -91,7 +91,7 @@ class ResendSide(Panel):
         return ""
 
     def show_letters(self, letters: Sequence[DeadLetter], handled: int) -> None:
-        """Know which dead letters are chosen; of them so many were sent again or handled before."""
+        """Set the chosen dead letters; ``handled`` of them were sent again or handled before."""
         self._letters = list(letters)
         words = tr("Sent again or handled before: {count} of {total}.", count=count_text(handled),
                    total=count_text(len(letters)))  # fmt: skip
@@ -100,7 +100,7 @@ class ResendSide(Panel):
         self._show()
 
     def show_edit(self, patch: Patch, kept: frozenset[Part]) -> None:
-        """Know what is changed in each."""
+        """Set the change of each letter."""
         self.patch, self.kept = patch, kept
         self._show()
 

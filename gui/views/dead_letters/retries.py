@@ -1,4 +1,4 @@
-"""`WaitingRetries`: the retries that wait, and beside the table the attempts of one of them (`RetryLadder`)."""
+"""`WaitingRetries`: the waiting retries, and beside the table the attempts of one of them (`RetryLadder`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from monitoring.state import ClusterState
 
 
 class RetryLadder(Panel):
-    """Beside the retries that wait."""
+    """The attempts of a retry, beside the waiting retries."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
@@ -53,11 +53,11 @@ class RetryLadder(Panel):
         self.retranslate()
 
     def show_retry(self, retry: WaitingRetry | None, facts: RetryFacts | None, delays_ms: Sequence[int]) -> None:
-        """Show the attempts of a message; None: of none.
+        """Show the attempts of a message; None: nothing.
 
         Args:
-            retry: What waits.
-            facts: Which attempt it waits for, and how many there are.
+            retry: The waiting retry.
+            facts: Its next attempt, and the number of attempts.
             delays_ms: Delays of the broker's levels, from level 1.
         """
         self._retry, self._facts = retry, facts
@@ -99,13 +99,13 @@ def _limit_words(group: str, facts: RetryFacts) -> str:
 
 
 class WaitingRetries(QObject):
-    """Fills ``grid`` and ``ladder``, which the page puts in their places; reads the attempts only while it is looked at.
+    """Fills ``grid`` and ``ladder``, which the page lays out; reads the attempts only while it is visible.
 
     Args:
         context: Source, colours and times.
         reader: Reads the retries.
-        now_ms: The time that waits count from.
-        try_again: Reads anew after an error.
+        now_ms: The time from which waits count.
+        try_again: Reads again after an error.
         parent: The page.
     """
 
@@ -135,24 +135,24 @@ class WaitingRetries(QObject):
 
     @property
     def foot(self) -> str:
-        """How many there are, in a line."""
+        """The number of retries, in a line."""
         if self._list_read.is_failed:
             return ""
         cut = tr("only the first of each delay level are listed") if self._reader.retries_are_cut else ""
         return cut or tr("{count} retries wait, next first", count=count_text(len(self.model.rows)))
 
     def show(self, *, is_shown: bool) -> None:
-        """Know whether they are looked at."""
+        """Set whether the part is visible."""
         self._is_shown = is_shown
         self._read_attempts()
 
     def state_changed(self, state: ClusterState) -> None:
-        """Take in the time and the delays of the levels."""
+        """Use the time and the delays of the levels."""
         self._state = state
         self.grid.view.viewport().update()
 
     def read(self) -> None:
-        """Show what the reader has read."""
+        """Show the read retries."""
         self._list_read.answered()
         self._show_read()
         self.model.set_rows(self._reader.retries or [])

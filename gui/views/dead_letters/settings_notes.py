@@ -1,4 +1,4 @@
-"""`SettingsNotes`: the notes that a window of an earlier Orbit kept in its settings."""
+"""`SettingsNotes`: the notes that an earlier Orbit stored in the settings of the window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GROUP_NOTES_KEY = "dead_letters/group_notes"
 
 
 class SettingsNotes:
-    """They are removed when the worker has them.
+    """Removes them once the worker has them.
 
     Args:
         settings: Of the window.
@@ -23,7 +23,7 @@ class SettingsNotes:
         self._letters_key, self._groups_key = group + NOTES_KEY, group + GROUP_NOTES_KEY
 
     def adoption(self) -> AdoptNotes | None:
-        """What passes them to the worker; None where the settings hold none."""
+        """The command that passes them to the worker; None where the settings hold none."""
         found = AdoptNotes(self._text(self._letters_key), self._text(self._groups_key))
         return found if found.letters or found.groups else None
 

@@ -1,4 +1,4 @@
-"""`LetterSide`: one dead letter: where it came from, its body, a person's note, marks, the resend and what became of it."""
+"""`LetterSide`: one dead letter with origin, body, note, marks, resend and the fate of its copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIDE_WIDTH = 392
 
 
 class LetterSide(Panel):
-    """Shows the letter that is selected; what is entered and clicked is told to the page.
+    """Shows the selected letter and reports entries and clicks to the page.
 
     Args:
         theme: Of the glyphs.
@@ -32,8 +32,8 @@ class LetterSide(Panel):
 
     Signals:
         noted: A note was entered; carries its text.
-        marked: The selected letters are to be marked; carries the mark.
-        resend_wanted: They are to be sent again.
+        marked: Mark the selected letters; carries the mark.
+        resend_wanted: Send them again.
     """
 
     noted = Signal(str)
@@ -60,11 +60,11 @@ class LetterSide(Panel):
         self.note.editingFinished.connect(self._entered)
 
     def show_note_refusal(self, refusal: str) -> None:
-        """Know why no note can be kept; empty where it can."""
+        """Set why notes cannot be stored; empty where they can."""
         self._note_refusal = refusal
 
     def show_letter(self, one: LetterRow | None, selected: int) -> None:
-        """Show a letter, None: none; ``selected`` are the letters that marks and the resend are for."""
+        """Show a letter, or None; marks and the resend apply to the ``selected`` letters."""
         self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
         self.note.setEnabled(one is not None and not self._note_refusal)
         self.note.setToolTip(self._note_refusal)
@@ -91,7 +91,7 @@ class LetterSide(Panel):
             self.noted.emit(text)
 
     def show_selected(self, count: int) -> None:
-        """Know how many letters are selected."""
+        """Set the number of selected letters."""
         for button in self.marks.values():
             set_acting(button, self._note_refusal, able=count > 0)
         set_acting(self.resend_button, self._refusal(), able=count > 0)
@@ -101,7 +101,7 @@ class LetterSide(Panel):
         self.note.setPlaceholderText(self._note_refusal or words)
 
     def show_proof(self, one: LetterRow | None, now_ms: int) -> None:
-        """Say what became of the letter, if it was sent again."""
+        """Show the fate of the letter's copy, if it was sent again."""
         if one is None or one.note.queue_offset < 0:
             self.proof_line.setText("")
             return

@@ -44,7 +44,7 @@ LETTERS, RETRIES = "letters", "retries"
 
 
 class DeadLettersView(PageView):
-    """Groups on top, the dead letters of the chosen one below, one of them at the side."""
+    """Groups on top, the dead letters of the selected one below, one letter at the side."""
 
     page_id = "dead_letters"
 
@@ -165,7 +165,7 @@ class DeadLettersView(PageView):
         self.notes.mark(self.letter_grid.selected_rows, mark)
 
     def ask_resend(self) -> ActionDialog | None:
-        """Open the dialog that sends the selected dead letters again, as it is entered in the steps."""
+        """Open the dialog that sends the selected dead letters again, as entered in the steps."""
         return self.flow.ask_resend()
 
     def _note_changed(self, text: str) -> None:
@@ -183,7 +183,7 @@ class DeadLettersView(PageView):
         self.context.notify(lambda: tr("The note was not kept: {reason}", reason=error_text(error)), state=State.CRITICAL)
 
     def _search_all(self) -> None:
-        """All dead letters of the group, not only the newest: there they are also exported, and sent again at a pace."""
+        """Search all dead letters of the group; the search can also export them and send them again at a pace."""
         if self.group_panel.group:
             self.context.navigate("messages", filter=f"topic = {quoted(reserved.DLQ_PREFIX + self.group_panel.group)}")
 

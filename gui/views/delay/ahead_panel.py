@@ -51,11 +51,11 @@ class AheadPanel(Panel):
         self.retranslate()
 
     def show_ahead(self, samples: Iterable[DueSample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
-        """Show what waits now.
+        """Show the waiting messages.
 
         Args:
             samples: Of the levels that were read.
-            timers: When they are due; None: that was not read.
+            timers: Due times of timers; None: not read.
             now_ms: The broker's clock.
             unread: Levels with messages that are not among the samples.
         """

@@ -24,7 +24,7 @@ HOUR_MS = 60 * MINUTE_MS
 
 
 def countdown_text(milliseconds: float) -> str:
-    """Time that is left: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
+    """Remaining time: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
     if milliseconds < 0:
         return UNKNOWN
     tenths = int(milliseconds // 100)
@@ -38,7 +38,7 @@ def countdown_text(milliseconds: float) -> str:
 
 
 def level_columns(lane: Callable[[LevelRow], WaitingLane | None]) -> list[Column[LevelRow]]:
-    """Columns of the lanes. ``lane`` gives a level's picture, None while that is not known."""
+    """Columns of the lanes. ``lane`` returns the picture of a level, None while unknown."""
     return [
         Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=56, dim=True),
         Column("delay", "Delay", lambda row: span_text(row.delay_ms), sort=lambda row: row.delay_ms,

@@ -1,4 +1,4 @@
-"""`LatenessPanel`: how late the messages of the last hour were delivered, after the time they were due."""
+"""`LatenessPanel`: lateness of the last hour's deliveries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOUR_S = 3_600
 
 
 class LatenessPanel(Panel):
-    """A bar for each bucket, on a logarithmic axis: the few that were very late are what one looks for."""
+    """A bar for each bucket, on a logarithmic axis, because the few very late deliveries matter most."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
@@ -33,7 +33,7 @@ class LatenessPanel(Panel):
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:
-        """Show what a state tells; an attached cluster tells nothing of it."""
+        """Show the lateness of a state; an attached cluster reports none."""
         if self._is_known and state.lateness == self._lateness and self._is_told == (not state.is_from_outside):
             return
         self._lateness, self._is_told, self._is_known = state.lateness, not state.is_from_outside, True
@@ -82,7 +82,7 @@ def _axis_text(bucket: LateBucket) -> str:
 
 
 def _bucket_text(bucket: LateBucket) -> str:
-    """What a bar stands for: from when to when, and how much of it is timers."""
+    """Limits of a bar, and its number of timers."""
     if bucket.to_ms < 0:
         text = tr("from {time} ms on", time=count_text(bucket.from_ms))
     else:

@@ -261,5 +261,5 @@ class DelayView(PageView):
 
 
 def _late_ms(row: LevelRow) -> float:
-    """How late a level is: what is overdue now, or came late in the last minute."""
+    """Lateness of a level: its overdue time, or the lateness of the last minute."""
     return max(row.overdue_ms, row.late_p99_ms) if row.late_p99_ms >= 0 else row.overdue_ms

@@ -1,4 +1,4 @@
-"""`WaitingPanel`: the messages that wait in one delay level or for their timers, page by page, and what can be done to them."""
+"""`WaitingPanel`: the waiting messages of one delay level or the timers, page by page, with actions on them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from gui.words.text import count_text, short_count_text, span_text, tr
 LEVEL, TIMERS = "level", "timers"
 FIRST_PAGE = (0, -1)
 READ_AGAIN_MS = 2_000
-"""How old the first page gets while messages leave it."""
+"""Maximum age of the first page while messages leave it."""
 SETTLES_MS = 6_000
-"""For so long the page is read again after an action, whose effect may come later than its answer."""
+"""After an action the page is read again for so long, because the effect may follow the answer."""
 
 
 class WaitingPanel(Panel):
-    """One level at a time, or the timers. The first page follows what is delivered; a later one stays as it was read.
+    """One level at a time, or the timers. The first page follows deliveries; a later one stays unchanged.
 
     Signals:
         acted: Messages were delivered, cancelled or moved.
@@ -86,14 +86,14 @@ class WaitingPanel(Panel):
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_level(self, level: LevelRow | None) -> None:
-        """Show a level; called again with newer figures of the same one."""
+        """Show a level, or newer figures of the same one."""
         changed = (level.level if level else 0) != (self._row.level if self._row else 0)
         self._row = level
         if level is not None and not self.is_timers:
             self._follow(level.now_ms, level.pending, is_other=changed)
 
     def show_timers(self, figures: TimerTotals) -> None:
-        """Take the figures of the timers."""
+        """Use the figures of the timers."""
         self._timers = figures
         if self.is_timers:
             self._follow(figures.now_ms, figures.pending, is_other=False)
@@ -131,7 +131,7 @@ class WaitingPanel(Panel):
         self.read()
 
     def read(self, *, quietly: bool = False) -> None:
-        """Read the page anew."""
+        """Read the page again."""
         if quietly and self._query.waiting:
             return
         source, (first, second), level = self._context.source, self._starts[-1], self._row
@@ -149,7 +149,7 @@ class WaitingPanel(Panel):
 
     @property
     def why_no_timers(self) -> str:
-        """Why this cluster has no timers; empty where it has, or that is not known."""
+        """Why this cluster has no timers; empty where it has them or that is unknown."""
         return cannot_reason(self._context.source, Ability.TIMERS)
 
     def _begin_reading(self, *, quietly: bool) -> None:

@@ -1,4 +1,4 @@
-"""The Events page: what changed and when, over the time range of the window; filtered, annotated, exported."""
+"""The Events page: changes over the time range of the window; filtered, annotated, exported."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from monitoring.state import ClusterState
 
 ASK_MS = 2_000
 EVENTS_MAX = 2_000
-"""The most that is shown; what happened before is left out, and said so."""
+"""Maximum of shown events; the page says how many older ones are missing."""
 EXPORT_MAX = 10_000
-"""The most that is exported, which is also the most that the worker tells at once."""
+"""Maximum of exported events, which is also the limit of one answer of the worker."""
 BARS = 60
 CHART_HEIGHT = 128
 ALL = "all"
@@ -60,7 +60,7 @@ def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
 
 
 class EventsView(PageView):
-    """Asks for the events of the time range while it is visible."""
+    """Reads the events of the time range while it is visible."""
 
     page_id = "events"
 
@@ -151,7 +151,7 @@ class EventsView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_note(self) -> ActionDialog:
-        """Ask for a note that goes into the history."""
+        """Ask for a note that is added to the history."""
         field = QLineEdit()
         field.setMaxLength(500)
         field.setPlaceholderText(tr("For example: deployed version 2.4"))
@@ -180,7 +180,7 @@ class EventsView(PageView):
         return dialog
 
     def export(self, path: Path) -> None:
-        """Write the events of the time range that pass the filter, shown or not, as ``.jsonl`` or CSV."""
+        """Write the events of the time range that pass the filter as ``.jsonl`` or CSV."""
         from_ms, to_ms = self._range_ms
         kinds = kinds_of(self._group) if self._group is not None else []
         pending = self.context.source.ask(ReadEvents(from_ms, to_ms + 1, EXPORT_MAX, kinds))
@@ -338,7 +338,7 @@ class EventsView(PageView):
     # ---- places --------------------------------------------------------------------------------------------------------
 
     def _open_subject(self, one: EventRow) -> None:
-        """Open the topic or the group that an event is about, while there is one of that name."""
+        """Open the topic or group of an event, while it exists."""
         catalog = self._state.catalog if self._state is not None else None
         if catalog is None:
             return
@@ -362,6 +362,6 @@ class EventsView(PageView):
 
 
 def _written_text(count: str, path: Path, size: int, more: int) -> str:
-    """What became of an export; ``more``: older events that are not in it."""
+    """The result of an export; ``more``: older events that it lacks."""
     text = tr("{count} events written to {path}, {size}", count=count, path=path.name, size=bytes_text(size))
     return f"{text}; {tr('{count} older ones are not in it', count=count_text(more))}" if more else text

@@ -1,4 +1,4 @@
-"""`BodyPane`: a body as tree, text, table and hexadecimal, with what was undone, and why it is not shown otherwise."""
+"""`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from monitoring.payload.tables import Table
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
 VIEWS = ((TREE, "Tree"), (TEXT, "Text"), (TABLE, "Table"), (HEX, "Hex"))
 TEXT_CHARACTERS_MAX = 1024 * 1024
-"""More of a text than this is not laid out; the note says so."""
+"""Characters of a text that are laid out; the note says when there are more."""
 TABLE_ROWS_SHOWN, TABLE_COLUMNS_SHOWN, TABLE_CELLS_SHOWN = 2_000, 200, 20_000
-"""Making more cells than this would hold the window up; the note says how many rows there are."""
+"""Limits of the table, because more cells would block the window; the note says how many rows there are."""
 STRUCTURED = (BodyKind.JSON, BodyKind.MSGPACK, BodyKind.PROTOBUF)
 ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
@@ -42,7 +42,7 @@ class BodyPane(QWidget):
     """Shows the body of one message by the decoder rule of its topic.
 
     Signals:
-        shown: The body was read and is on screen, or what is masked besides it is known better; carries its `ShownBody`.
+        shown: The body was read and is on screen, or its masking changed; carries its `ShownBody`.
     """
 
     shown = Signal(object)
@@ -82,7 +82,7 @@ class BodyPane(QWidget):
 
     @property
     def body(self) -> ShownBody | None:
-        """The body that is shown; None while it is read."""
+        """The shown body; None while it is read."""
         return self._body
 
     def show_body(self, detail: MessageDetail) -> None:
@@ -93,7 +93,7 @@ class BodyPane(QWidget):
         self._read()
 
     def set_marks(self, marks: Marks) -> None:
-        """Mark what a search looks for in this body and the next ones."""
+        """Mark the matches of a search in this body and the next ones."""
         if marks != self._marks:
             self._marks = marks
             self.tree.set_mark(marks.body)
@@ -199,7 +199,7 @@ class BodyPane(QWidget):
         return None if self._detail is None else self.book.rule(self._detail.topic, self._detail.properties)
 
     def _usable_view(self, content: Content) -> str:
-        """The view that was chosen last, or the next one that can show the body."""
+        """The view chosen last, or the next one that can show the body."""
         wanted = self._wanted_view
         if content.kind is BodyKind.BYTES:
             return HEX
@@ -277,7 +277,6 @@ class BodyPane(QWidget):
         return ", ".join(parts)
 
     def _extent(self, body: ShownBody, view: str) -> str:
-        """How much of it is on screen."""
         content, table = body.content, body.content.table
         if view == TABLE and table is not None:
             return self._table_extent(table)
@@ -321,7 +320,7 @@ class BodyPane(QWidget):
 
 
 def _why(text: str) -> str:
-    """Why a body was not read as something, in the language of the window."""
+    """Why a body was not decoded, in the language of the window."""
     told = NOTICES.text(text)
     return broker_text(text) if told == text else told
 

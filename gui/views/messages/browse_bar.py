@@ -1,4 +1,4 @@
-"""`BrowseBar`: which queue is browsed, where in it, and by which filter."""
+"""`BrowseBar`: the browsed queue, the place in it, and the filter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BrowseBar(QWidget):
         window_chosen: Another part of the queue; carries a `QueueWindow`.
         time_chosen: A time to go to; ms since the epoch (object, as it needs 64 bits).
         id_chosen: A message id to open (str).
-        new_wanted: The newest messages are wanted.
+        new_wanted: Show the newest messages.
     """
 
     queue_chosen = Signal(str, int)
@@ -81,7 +81,7 @@ class BrowseBar(QWidget):
         return int(data) if data is not None else ALL_QUEUES
 
     def show_choices(self, state: ClusterState) -> None:
-        """Offer the topics and queues that there are."""
+        """Offer the present topics and queues."""
         self._now_ms = state.taken_ms
         if state.catalog.revision == self._revision:
             return
@@ -98,7 +98,7 @@ class BrowseBar(QWidget):
         self._offer_queues(queue_ids(state, topic), self.chosen_queue)
 
     def choose(self, state: ClusterState | None, topic: str, queue_id: int) -> None:
-        """Show a topic and queue as chosen without telling anyone."""
+        """Show a topic and queue as chosen without a signal."""
         self.topic.blockSignals(True)
         self.topic.setCurrentIndex(self._names.index(topic) if topic in self._names else -1)
         self.topic.setEditText(topic)
@@ -119,7 +119,7 @@ class BrowseBar(QWidget):
         self.place.setText(self._place_text())
 
     def add_search(self, search: QWidget) -> None:
-        """Have something that stands in place of the position while a filter is used."""
+        """Add a widget that replaces the position while a filter is used."""
         self._search = search
         layout = self.layout()
         assert layout is not None
@@ -127,13 +127,13 @@ class BrowseBar(QWidget):
         search.hide()
 
     def show_search(self, *, shown: bool) -> None:
-        """Show how far a filter is, or the position in the queue."""
+        """Show the progress of a filter, or the position in the queue."""
         self._position.setVisible(not shown)
         if self._search is not None:
             self._search.setVisible(shown)
 
     def show_new(self, count: int) -> None:
-        """How many messages have come since the page was read."""
+        """Show how many messages were stored since the page was read."""
         self.new_button.setText(tr("{count} new", count=count_text(count)))
         self.new_button.setVisible(count > 0)
 

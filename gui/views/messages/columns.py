@@ -25,8 +25,8 @@ def message_columns(
 ) -> list[Column[MessageRow]]:
     """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date.
 
-    Where there is no room for a body that can be read, what the pane beside says of the selected message goes first. Who has
-    consumed a message stays: the pane does not say it.
+    Where there is no room for a readable body, columns are hidden first that the pane beside shows too. Consumption stays,
+    because the pane does not show it.
     """
     return [
         Column(
@@ -72,13 +72,13 @@ def hit_columns(
     marks: Callable[[], Marks] = Marks,
     consumption: Consumption | None = None,
 ) -> list[Column[MessageRow]]:
-    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for body and consumption.
+    """Columns of hits; a key is the name of the column in `HitColumns`, but for body and consumption.
 
     Args:
         times: Zone of the times.
         now_ms: The broker's clock.
-        marks: What the search looks for.
-        consumption: Tells who has read a message; None: nobody knows.
+        marks: Matches of the search.
+        consumption: Which groups have read a message; None: unknown.
     """
     return [
         Column(
@@ -104,7 +104,7 @@ def hit_columns(
 
 
 def consumption_column(consumption: Consumption, *, sortable: bool = False) -> Column[MessageRow]:
-    """Which groups have read a message; ``sortable`` of a list that sorts its rows itself."""
+    """The groups that have read a message; ``sortable`` for a list that sorts its rows itself."""
 
     def consumed(row: MessageRow) -> Consumed:
         return consumption.of(row.topic, row.queue_id, row.queue_offset)
@@ -122,7 +122,7 @@ def consumption_column(consumption: Consumption, *, sortable: bool = False) -> C
 
 
 def consumed_text(consumed: Consumed) -> str:
-    """``Consumed``, ``Not yet``, or by how many groups of those that read the topic."""
+    """``Consumed``, ``Not yet``, or how many of the groups that read the topic."""
     if len(consumed.unknown) == consumed.count:
         return UNKNOWN
     if len(consumed.done) == consumed.count:
@@ -133,7 +133,7 @@ def consumed_text(consumed: Consumed) -> str:
 
 
 def consumed_tip(consumed: Consumed) -> str:
-    """Each group, and by what it is told."""
+    """Each group with its state, and the evidence."""
     if not consumed.count:
         return tr("No group has a position on this topic.")
     parts = (
@@ -155,7 +155,7 @@ def _consumed_state(consumed: Consumed) -> State | None:
 
 
 def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:
-    """Columns of the property table; a narrow one has the words in the tips."""
+    """Columns of the property table; a narrow one has the words in its tips."""
 
     def tip(row: PropertyRow) -> str:
         return "\n".join(filter(None, (row.value, words.words(row.name, row.value))))

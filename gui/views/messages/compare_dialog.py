@@ -1,4 +1,4 @@
-"""`CompareDialog`: two messages side by side; the second one is chosen here, by its ID or among the copies of the first."""
+"""`CompareDialog`: two messages side by side; the second one is chosen by its ID or among the copies of the first."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class CompareDialog(FittedDialog):
 
         Args:
             context: Of the page.
-            book: Rules by which bodies are read.
+            book: Decoder rules of the bodies.
             left: The first message.
-            others: Messages to choose from: what they are called, and their physical offsets.
+            others: Choices: names and physical offsets.
             parent: Qt's owner.
         """
         super().__init__(parent)

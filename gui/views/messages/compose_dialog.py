@@ -43,13 +43,13 @@ class ComposeDialog(Composing, FittedDialog):
         """Create the dialog.
 
         Args:
-            source: Where the message goes.
+            source: Receives the message.
             theme: Colours.
             state: Topics and queues to choose from until the source knows any.
-            topic: Topic that is proposed for a new message.
+            topic: Proposed topic of a new message.
             resent: The stored message to send again; None for a new one.
-            mask: What may be shown of it.
-            settings: Where the history of what was sent is kept; None: there is none.
+            mask: Hides parts of it.
+            settings: Hold the history of sent messages; None: no history.
             parent: Qt's owner.
         """
         FittedDialog.__init__(self, parent)

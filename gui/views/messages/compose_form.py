@@ -1,4 +1,4 @@
-"""`ComposeForm`: the fields of a message that is to be sent, and what of a stored one is hidden in them."""
+"""`ComposeForm`: the fields of a message to send, with masked parts of a stored one hidden."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 72
 
 
 class ComposeForm(QWidget):
-    """Fields of a `MessageDraft`. A body that is no text is shown as bytes and stays as it is.
+    """Fields of a `MessageDraft`. A binary body is shown as bytes and stays unchanged.
 
-    Where a stored message is shown without what is masked, its fields cannot be edited and the original is what is sent, until
-    `show_original` is asked for.
+    Where a stored message is masked, its fields cannot be edited and the original is sent, until `show_original` is called.
 
     Signals:
-        changed: Something else would be sent.
+        changed: Another message would be sent.
     """
 
     changed = Signal()
@@ -50,9 +49,9 @@ class ComposeForm(QWidget):
 
         Args:
             theme: Colours.
-            state: Gives topics and queues to choose from, as they are now.
-            is_new: Whether the message is a new one, with variables to be filled in.
-            is_narrow: Whether the fields stand side by side; then its owner says the topic (`set_topic`).
+            state: Returns the present topics and queues to choose from.
+            is_new: Whether the message is new, with variables to fill in.
+            is_narrow: Whether the fields are side by side; then the owner sets the topic (`set_topic`).
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -61,7 +60,7 @@ class ComposeForm(QWidget):
         self._original_text = ""
         self._flag = 0
         self._veiled: MessageDraft | None = None
-        """What is sent in place of what the fields show."""
+        """What is sent in place of the shown fields."""
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
         self.queue = QComboBox()
@@ -84,7 +83,7 @@ class ComposeForm(QWidget):
 
     @property
     def draft(self) -> MessageDraft:
-        """What would be sent now."""
+        """The message that would be sent now."""
         shown = self.shown_draft
         if self._veiled is None:
             return shown
@@ -93,7 +92,7 @@ class ComposeForm(QWidget):
 
     @property
     def shown_draft(self) -> MessageDraft:
-        """What the fields show: without what is masked."""
+        """The shown fields, without masked parts."""
         data = self.queue.currentData()
         return MessageDraft(
             topic=self.topic_text.text().strip(),
@@ -107,37 +106,37 @@ class ComposeForm(QWidget):
         )
 
     def _body(self) -> bytes:
-        """The body: as stored until its text is edited, then the text in UTF-8."""
+        """The stored body until its text is edited, then the text in UTF-8."""
         text = self.body.toPlainText()
         return self._original if self.is_bytes or text == self._original_text else text.encode()
 
     @property
     def is_bytes(self) -> bool:
-        """Whether the body is no text."""
+        """Whether the body is binary."""
         return self._bodies.currentWidget() is self.body_bytes
 
     @property
     def is_veiled(self) -> bool:
-        """Whether something that is sent is hidden here."""
+        """Whether a part that is sent is hidden here."""
         return self._veiled is not None
 
     def fill(self, draft: MessageDraft, shown: MessageDraft | None = None) -> None:
-        """Enter a draft; ``shown`` is the same without what is masked."""
+        """Show a draft; ``shown`` is the same without masked parts."""
         self._veiled = draft if shown is not None and shown != draft else None
         self._fill(draft if shown is None else shown)
 
     def set_topic(self, topic: str) -> None:
-        """Send to another topic; everything else stays as it was entered."""
+        """Send to another topic; the other fields stay."""
         if topic != self.topic_text.text():
             self.topic_text.setText(topic)
 
     def show_original(self) -> None:
-        """Show what was hidden, and let it be edited."""
+        """Show the hidden parts, and enable editing."""
         if self._veiled is not None:
             self.fill(self.draft)
 
     def set_for_files(self, *, has_files: bool) -> None:
-        """Messages of files bring what the fields say."""
+        """Disable the fields whose content messages of files bring."""
         self._enable(has_fields=not has_files)
         for field in (self.topic, self.queue):
             field.setEnabled(not has_files)
@@ -192,7 +191,7 @@ class ComposeForm(QWidget):
         self.options.retranslate()
 
     def _caption(self, text: str) -> QLabel:
-        """A name before a line; English."""
+        """A caption before a line; English."""
         made = label(tr(text), "secondary")
         self._captions.append((made, text))
         return made
@@ -200,11 +199,11 @@ class ComposeForm(QWidget):
     # ---- words under the body --------------------------------------------------------------------------------------
 
     def show_note(self, files: str, first_text: str) -> None:
-        """Say what the body is.
+        """Describe the body.
 
         Args:
             files: What files bring in its place; empty for none.
-            first_text: Text of the body as the first message will have it.
+            first_text: Text of the body in the first message.
         """
         is_json = first_text.lstrip().startswith(("{", "["))
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
@@ -250,7 +249,6 @@ class ComposeForm(QWidget):
             self._fill_wide(form, bodies, note)
 
     def _fill_wide(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
-        """A line for each field."""
         where = row(self.topic, self.queue)
         where.setStretch(0, 1)
         form.addRow(self._caption("Topic"), where)
@@ -262,7 +260,7 @@ class ComposeForm(QWidget):
         form.addRow("", note)
 
     def _fill_narrow(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
-        """Short fields side by side, the body in the middle; the topic is known."""
+        """Short fields side by side, the body in the middle, without the topic."""
         for part in (self.topic, self.topic_text):
             part.setParent(self)
             part.hide()

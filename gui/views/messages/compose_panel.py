@@ -16,16 +16,16 @@ WIDTH_MIN = 500
 
 
 class ComposePanel(Composing, Panel):
-    """The composer without a dialog: what was entered stays when another topic is shown.
+    """The composer without a dialog: entered fields stay when another topic is shown.
 
     Args:
         context: Of the page.
         state: Topics and queues until the source knows any.
-        topic: Which it sends to.
-        page: Whose window says whether the cluster is one of production.
+        topic: Target of the messages.
+        page: Its window knows whether the cluster is one of production.
 
     Signals: those of `Composing`, and
-        whole_wanted: All fields are wanted at once, in a dialog.
+        whole_wanted: Open all fields in a dialog.
     """
 
     sent = Signal(str, object)
@@ -52,7 +52,7 @@ class ComposePanel(Composing, Panel):
         self.retranslate()
 
     def set_topic(self, topic: str) -> None:
-        """Send to another topic; what was told of the one before goes."""
+        """Send to another topic; the receipt of the topic before is hidden."""
         if topic != self._topic:
             self._topic = topic
             for told in (self.receipt, self.error, self.show_button, self.copy_button):
@@ -61,7 +61,7 @@ class ComposePanel(Composing, Panel):
             self.set_subtitle(topic)
 
     def take_focus(self) -> None:
-        """Put the cursor into the body."""
+        """Focus the body."""
         self.form.body.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def retranslate(self) -> None:

@@ -1,4 +1,4 @@
-"""`Composing`: what sends a new message, or a stored one again, wherever it is entered: in a dialog or beside a table."""
+"""`Composing`: sends a new message, or a stored one again, from a dialog or a panel."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ _ENDED = {
 
 
 class Composing(_Widget):
-    """Fields, checks, sends and receipts. Who has it as a base places its widgets, and has its signals.
+    """Fields, checks, sends and receipts. A subclass lays out the widgets and declares the signals.
 
-    Signals, of the class that has it as a base:
+    Signals, of the subclass:
         sent: The broker stored the message; carries its topic and `SendReceipt`.
-        shown_wanted: The stored message is to be shown; carries the same.
-        stored_several: A burst is over; carries its topic and how many messages the broker stored.
+        shown_wanted: Show the stored message; carries the same.
+        stored_several: A burst ended; carries its topic and how many messages the broker stored.
     """
 
     if TYPE_CHECKING:
@@ -92,10 +92,10 @@ class Composing(_Widget):
         asked_for: QWidget | None = None,
         is_narrow: bool = False,
     ) -> None:
-        """Make the widgets; to be called once, before they are placed and `_begin` is called.
+        """Make the widgets; call it once, before they are laid out and `_begin` is called.
 
-        The arguments are those of `ComposeDialog`; ``asked_for`` is what of a window it is opened over, or stands in, and
-        ``is_narrow`` has the fields side by side, without the topic.
+        The arguments are those of `ComposeDialog`; ``asked_for`` is the widget of the window that opened it, and ``is_narrow``
+        lays the fields out side by side, without the topic.
         """
         self._source = source
         self._first_state = state
@@ -130,7 +130,7 @@ class Composing(_Widget):
         self._mask = mask
 
     def _begin(self) -> None:
-        """Fill in the message; to be called once, when all widgets are placed: one without a parent would be a window."""
+        """Fill in the message; call it once, after all widgets have a parent: one without a parent would be a window."""
         self._prepare_parts()
         self._connect()
         source = self._source
@@ -184,7 +184,7 @@ class Composing(_Widget):
     # ---- checks ----------------------------------------------------------------------------------------------------
 
     def _state(self) -> ClusterState | None:
-        """Topics and queues of now: the first message may have made its topic."""
+        """The present topics and queues, because the first message may have created its topic."""
         return self._source.state or self._first_state
 
     def _check(self) -> None:
@@ -203,7 +203,7 @@ class Composing(_Widget):
         return next(filter(None, reasons), "")
 
     def _entered(self) -> MessageDraft | None:
-        """What may be kept as a template."""
+        """The draft that may be saved as a template."""
         return None if self.form.is_veiled else self.form.draft
 
     @property
@@ -238,7 +238,7 @@ class Composing(_Widget):
 
     @property
     def _has_import(self) -> bool:
-        """Whether files were chosen, also such as cannot be sent."""
+        """Whether files were chosen, also unusable ones."""
         return bool(self.imports.messages or self.imports.fault)
 
     def _import_clicked(self) -> None:
@@ -248,7 +248,7 @@ class Composing(_Widget):
             self.imports.ask_files()
 
     def _import_template(self) -> SendMessage:
-        """What whole files are sent as: what is entered, without its body."""
+        """The entered message without its body, for files that are bodies."""
         return message_to_send(replace(self.form.draft, body=b""))
 
     def _imports_changed(self) -> None:
@@ -263,7 +263,7 @@ class Composing(_Widget):
         return replace(in_its_queue(message, queues), transaction=self.options.transaction_end)
 
     def _first_text(self) -> str:
-        """Text of the body as the first message will have it; as it was written where that cannot be told."""
+        """Text of the body in the first message; the entered text where variables cannot be filled in."""
         text = self.form.body.toPlainText()
         if self.form.is_bytes or not self.options.fills.isChecked():
             return text
@@ -273,7 +273,7 @@ class Composing(_Widget):
             return text
 
     def copy_code(self, language: str) -> None:
-        """Put a program that sends the message on the clipboard; variables are filled in, and what is hidden here stays so."""
+        """Copy a program that sends the message; variables are filled in, and masked parts stay hidden."""
         ready = self._source.ready
         if ready is not None and not self._fault():
             message = self._message(self._template(self.form.shown_draft), 1)
@@ -361,7 +361,7 @@ class Composing(_Widget):
             self._close_unsent()
 
     def _close_unsent(self) -> None:
-        """Nothing more is to be sent from here."""
+        """Close without sending more."""
 
     def _stored(self, topic: str, receipt: SendReceipt, end: str) -> None:
         self._receipt = (topic, receipt)

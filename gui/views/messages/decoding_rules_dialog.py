@@ -1,4 +1,4 @@
-"""`DecodingRulesDialog`: how the bodies of which topics are read, and what of them is masked."""
+"""`DecodingRulesDialog`: how bodies of topics are decoded, and which parts are masked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _READING_NAMES = {
 
 
 class DecodingRulesDialog(FittedDialog):
-    """Edits a copy of the rules; the first one that fits a topic counts. It closes when they are saved."""
+    """Edits a copy of the rules; the first that fits a topic counts. It closes when they are saved."""
 
     def __init__(self, book: DecoderBook, theme: ThemeManager, topic: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -200,7 +200,7 @@ class DecodingRulesDialog(FittedDialog):
         self._write_states()
 
     def _keep(self) -> None:
-        """Take what is entered into the draft that is shown."""
+        """Store the fields in the shown draft."""
         if not 0 <= self._shown < len(self._drafts):
             return
         self._drafts[self._shown] = {
@@ -259,7 +259,7 @@ class DecodingRulesDialog(FittedDialog):
     # ---- saving ----------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Check all rules and have them written; the first fault is shown with its rule."""
+        """Check all rules and save them; the first fault is shown with its rule."""
         self._keep()
         rules = []
         for number, draft in enumerate(self._drafts):

@@ -33,7 +33,7 @@ class MessageDetailPane(Panel):
     """Shows the selected message.
 
     Signals:
-        resend_wanted: The shown message is to be sent again; carries its `MessageDetail`.
+        resend_wanted: Send the shown message again; carries its `MessageDetail`.
     """
 
     resend_wanted = Signal(object)
@@ -75,27 +75,27 @@ class MessageDetailPane(Panel):
         return self._detail
 
     def show_nothing(self) -> None:
-        """No message is selected."""
+        """Show that no message is selected."""
         self._detail = None
         self.progress.hide()
         self.placeholder.show_empty(tr("Select a message to read it."))
         self._stack.setCurrentWidget(self.placeholder)
 
     def show_loading(self, row: MessageRow | None) -> None:
-        """A message is being read; the one before stays until it is there."""
+        """Show that a message is being read; the one before stays until then."""
         self.progress.setVisible(True)
         if row is not None and self._stack.currentIndex() == 1:
             self.name.setText(row.name)
 
     def show_error(self, text: str, detail: str) -> None:
-        """The message could not be read."""
+        """Show that the message was not read."""
         self._detail = None
         self.progress.hide()
         self.placeholder.show_error(text, detail)
         self._stack.setCurrentWidget(self.placeholder)
 
     def show_message(self, detail: MessageDetail) -> None:
-        """Show a whole message; its body may come a moment later."""
+        """Show a whole message; its body may follow a moment later."""
         self._detail = detail
         self.progress.hide()
         self._show_name(detail)
@@ -106,7 +106,7 @@ class MessageDetailPane(Panel):
         self._stack.setCurrentIndex(1)
 
     def compare(self, other: MessageDetail | None = None) -> CompareDialog | None:
-        """Compare the shown message with another one, or with one that is chosen in the dialog."""
+        """Compare the shown message with another one, or with one chosen in the dialog."""
         if self._detail is None:
             return None
         dialog = CompareDialog(self._context, self.body.book, self._detail, parent=self)

@@ -1,4 +1,4 @@
-"""`ExportDialog`: found messages as a file: JSON Lines, CSV or Parquet, with progress, and given up at any time."""
+"""`ExportDialog`: writes found messages to a file: JSON Lines, CSV or Parquet, with progress; can be cancelled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILTER_HEIGHT = 48
 
 
 class ExportDialog(FittedDialog):
-    """Closing it gives a running export up; nothing is left of its file then."""
+    """Closing it cancels a running export and removes its file."""
 
     def __init__(
         self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
@@ -46,7 +46,7 @@ class ExportDialog(FittedDialog):
         self._show()
 
     def export(self, path: Path) -> None:
-        """Write the messages to a file, which gets its name when it is whole."""
+        """Write the messages to a file, which gets its name when it is complete."""
         where = place_arguments(self._source)
         if where is None or self.job.is_running:
             return
@@ -59,13 +59,13 @@ class ExportDialog(FittedDialog):
         self.job.start(words, self._source.connect_details)
 
     def _taken(self) -> list[str]:
-        """Whether values are masked. Rules that cannot be read hide everything, so then nothing but originals can be had."""
+        """Options of the masking. Unreadable rules hide everything, so then only originals can be exported."""
         if not self._book.masks:
             return []
         return ["--originals"] if self.originals.isChecked() else ["--mask", str(self._book.path)]
 
     def reject(self) -> None:
-        """Give a running export up, or close."""
+        """Cancel a running export, or close."""
         if self.job.is_running:
             self.job.cancel()
         else:

@@ -1,7 +1,6 @@
 """`FilterBar`: the one filter of messages, for browsing, searching and following, in the filter language.
 
-What a person enters is checked as it is typed, by the parser that the search uses. Conditions stand below as chips; filters
-that were used and those that were saved are at hand.
+Typed text is checked by the parser of the search. Conditions are shown below as chips; recent and saved filters are in menus.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ class FilterBar(QWidget):
     """See the module.
 
     Signals:
-        submitted: Enter or a choice of a filter, and it can be read; carries its text, which may be empty.
-        plan_wanted: Ctrl+Enter, and it can be read: only the plan is asked for.
-        edited: The text changed, and can be read or is empty; carries it.
+        submitted: Enter or a chosen filter, and it is valid; carries its text, which may be empty.
+        plan_wanted: Ctrl+Enter, and it is valid: only the plan is asked for.
+        edited: The text changed, and is valid or empty; carries it.
     """
 
     submitted = Signal(str)
@@ -52,7 +51,7 @@ class FilterBar(QWidget):
         example: str = EXAMPLE,
         parent: QWidget | None = None,
     ) -> None:
-        """Create an empty bar; ``now_ms`` is what times like -15m count from, ``example`` stands in it while it is empty."""
+        """Create an empty bar; times like -15m count from ``now_ms``, and ``example`` is its placeholder."""
         super().__init__(parent)
         self._theme = theme
         self._memory = memory
@@ -89,7 +88,7 @@ class FilterBar(QWidget):
 
     @property
     def text(self) -> str:
-        """What stands in it, read or not."""
+        """The entered text, valid or not."""
         return self.edit.text.strip()
 
     def set_text(self, text: str) -> None:
@@ -98,12 +97,12 @@ class FilterBar(QWidget):
         self._typed()
 
     def add_condition(self, condition: str) -> None:
-        """Ask for one thing more, at once."""
+        """Add a condition and submit."""
         self.set_text(narrowed(self.text, condition))
         self.submit()
 
     def use_names(self, names: KnownNames) -> None:
-        """Complete with these names, and with those that come to be known."""
+        """Complete with these names, also with later ones."""
 
         def offer() -> None:
             self.edit.vocabulary = names.vocabulary
@@ -112,7 +111,7 @@ class FilterBar(QWidget):
         offer()
 
     def submit(self, *, plan_only: bool = False) -> None:
-        """Tell the filter if it can be read, else say where it is wrong."""
+        """Emit the filter if it is valid, else show its fault."""
         text = self.text
         if not self.check():
             return
@@ -122,7 +121,7 @@ class FilterBar(QWidget):
         (self.plan_wanted if plan_only else self.submitted).emit(text)
 
     def check(self) -> bool:
-        """Whether the filter is empty or can be read; what is wrong is marked in the text and said below."""
+        """Whether the filter is empty or valid; a fault is marked in the text and shown below."""
         try:
             if self.text:
                 parse_filter(self.edit.text, now_ms=self._now_ms())
@@ -133,14 +132,14 @@ class FilterBar(QWidget):
         return True
 
     def show_fault(self, error: OrbitError | None) -> None:
-        """Say what is wrong with the filter, and mark the place if the error names it."""
+        """Show the fault of the filter, and mark its place if the error has one."""
         self.fault.setVisible(error is not None)
         self.fault.setText("" if error is None else error_text(error))
         position, length = (error.context.get("position"), error.context.get("length")) if error is not None else (None, None)
         self.edit.mark(position if isinstance(position, int) else -1, length if isinstance(length, int) else 0)
 
     def focus(self) -> None:
-        """Put the cursor into the text."""
+        """Focus the text."""
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.edit.selectAll()
 
@@ -217,7 +216,7 @@ class FilterBar(QWidget):
         menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
 
     def ask_name(self) -> QInputDialog:
-        """Ask for the name under which the filter is to be kept."""
+        """Ask for the name of the filter to save."""
         text = tr("Name of the filter; one of the same name is replaced")
         return ask_name(self, tr("Save this filter…"), text, self.text, self._save)
 

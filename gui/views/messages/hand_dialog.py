@@ -1,4 +1,4 @@
-"""`HandDialog`: give stored messages to one chosen consumer, and see what its listener makes of each; `Hand` asks for it."""
+"""`HandDialog`: gives stored messages to one consumer and shows its listener's results; `Hand` opens it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HANDED_MAX = 100
 RESULTS_SHOWN = 12
 _LINE_END = "\n"
 Given = DirectConsumeResult | OrbitError
-"""What became of a message."""
+"""The result of a message."""
 OUTCOMES = {
     ConsumeOutcome.SUCCESS: "The consumer took the message.",
     ConsumeOutcome.COMMIT: "The consumer took the message.",
@@ -63,7 +63,7 @@ REJECTIONS = {
 
 
 class HandDialog(FittedDialog):
-    """Stays open with the result, so that the message can be given again or to another one."""
+    """Stays open with the result, so that the message can be given again or to another consumer."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class HandDialog(FittedDialog):
         """Create the dialog.
 
         Args:
-            source: Whose consumers are asked.
+            source: Asks the consumers.
             theme: Colours.
             state: Groups to choose from.
             details: At least one message; they are given one after another.
@@ -138,7 +138,7 @@ class HandDialog(FittedDialog):
 
     @staticmethod
     def _groups(state: ClusterState | None) -> list[str]:
-        """Groups with members first, as only these can be chosen with success."""
+        """Groups with members first, because only their consumers can answer."""
         if state is None:
             return []
         members = state.group_members
@@ -223,7 +223,7 @@ class HandDialog(FittedDialog):
         self._say(self.outcome, tr(OUTCOMES[result.outcome]), "\n".join(_facts(result)), _state_of(result))
 
     def _show_several(self, results: Sequence[Given]) -> None:
-        """All of them in a line each, those that were not taken first."""
+        """All results, a line each, refused ones first."""
         lines = sorted(
             (_state_of(result) is State.INFO, number, f"{_place(detail)}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
             for number, (detail, result) in enumerate(zip(self._details, results, strict=True))
@@ -240,13 +240,13 @@ class HandDialog(FittedDialog):
         self._check()
 
     def _say(self, notice: Notice, title: str, text: str, state: State) -> None:
-        """Say something with room for all its lines."""
+        """Show a text with room for all its lines."""
         notice.set(title, text, state)
         self.adjustSize()
 
 
 class _Giving:
-    """A `Pending` of what became of one message; a failure is an outcome too, so that the next one is given."""
+    """A `Pending` of the result of one message; a failure is a result too, so that the next message is given."""
 
     def __init__(self, source: ClusterSource, request: AskBroker) -> None:
         self._asked = source.ask(request)
@@ -262,7 +262,6 @@ class _Giving:
         self._asked.then(answered, done)
 
     def cancel(self) -> None:
-        """Do not wait for it."""
         self._asked.cancel()
 
 
@@ -276,7 +275,7 @@ class Hand(QObject):
         self._query: LatestQuery[list[MessageDetail]] = LatestQuery(self)
 
     def ask(self, physical_offsets: Sequence[int]) -> None:
-        """Give the messages at some places; no more than `HANDED_MAX`."""
+        """Give the messages at these places, at most `HANDED_MAX`."""
         if len(physical_offsets) > HANDED_MAX:
             self._context.notify(lambda: tr("No more than {count} messages are given at once", count=count_text(HANDED_MAX)))
         elif physical_offsets:

@@ -1,4 +1,4 @@
-"""`HitTimes`: when the hits of a search were stored, as bars over which a narrower time is dragged."""
+"""`HitTimes`: store times of a search's hits, as bars; a drag narrows the time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HitTimes(Panel):
     """Hidden while there are no hits.
 
     Signals:
-        span_chosen: A time was dragged out; carries its begin and its end (both int, ms since the epoch; the end excluded).
+        span_chosen: Carries begin and end of the dragged time (int, ms since the epoch; the end excluded).
     """
 
     span_chosen = Signal(object, object)

@@ -1,4 +1,4 @@
-"""`JobView`: how far an export or a replay is, what it said, and how it ended."""
+"""`JobView`: progress, output and result of an export or a replay."""
 
 from __future__ import annotations
 

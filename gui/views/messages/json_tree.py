@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from broker_core.api import MarkPattern
 
 CHILDREN_MAX = 2_000
-"""More items of one branch than this are counted, not listed."""
+"""Listed items of one branch; more are counted."""
 EPOCH_MS = range(10**12, 2 * 10**12)
-"""Numbers that are shown with the date they may mean: 2001 to 2033 in milliseconds."""
+"""Numbers that are shown with a date: 2001 to 2033 in milliseconds."""
 PREVIEW_ITEMS = 3
 PREVIEW_CHARACTERS = 60
 LEVELS_OPENED = 2
 MARKED_CHARACTERS, MARKS_MAX = 1_000, 20
-"""Of a value in which matches are looked for, and how many are shown."""
+"""Characters of a value in which matches are marked, and the maximum of marks."""
 ROW_HEIGHT = 21
 
 NODE_ROLE = Qt.ItemDataRole.UserRole
@@ -53,7 +53,7 @@ class Node:
         return not self.more and isinstance(self.value, dict | list) and bool(self.value)
 
     def children(self) -> list[Node]:
-        """The items of the value, made when first asked for."""
+        """The items of the value, made when first requested."""
         if self.made is None:
             self.made = self._make()
         return self.made
@@ -175,7 +175,7 @@ class JsonTree(QTreeView):
         self._model.clear()
 
     def set_mark(self, pattern: MarkPattern | None) -> None:
-        """Put a ground behind what a search looks for in keys and values."""
+        """Mark the matches of a search in keys and values."""
         self._delegate.pattern = pattern
         self.viewport().update()
 
@@ -186,7 +186,7 @@ class JsonTree(QTreeView):
             super().keyPressEvent(event)
 
     def copy_value(self) -> None:
-        """Put the selected value on the clipboard; a text without its quotes."""
+        """Copy the selected value; a text without its quotes."""
         node = self._model.node(self.currentIndex())
         if node is not None and not node.more:
             text = node.value if isinstance(node.value, str) else json.dumps(node.value, ensure_ascii=False, indent=2)

@@ -1,4 +1,4 @@
-"""Lanes of the life line: which event is drawn where, and with which words."""
+"""Lanes of the life line: the lane, place and words of each event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def life_lanes(events: Sequence[LifeEvent], now_ms: int) -> list[LifeLane]:
 
     Args:
         events: In the order of time.
-        now_ms: Where waits end that are not over.
+        now_ms: End of waits that are not over.
     """
     lanes: list[LifeLane] = []
     for branch in sorted({event.branch for event in events}):

@@ -1,4 +1,4 @@
-"""The page of one message: its life line, the events with their evidence, its body and its properties."""
+"""The page of one message: life line, events with their evidence, body and properties."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ BODY_WIDTH_MIN = 332
 
 
 class MessageView(PageView):
-    """Tells the story of one message. Read anew on F5 and when it is opened again."""
+    """Shows one message. Read again on F5 and when it is opened again."""
 
     page_id = "message"
 
@@ -191,7 +191,7 @@ class MessageView(PageView):
         return self.hand.open([self._detail])
 
     def ask_download(self) -> QFileDialog | None:
-        """Ask which file the body is written to."""
+        """Ask for the file of the body."""
         if self._detail is None or not self.download_button.isEnabled():
             return None
         dialog = QFileDialog(self, tr("Download body"))
@@ -260,7 +260,7 @@ class MessageView(PageView):
         menu.popup(at)
 
     def _open_record(self, event: LifeEvent) -> None:
-        """Go to the record that is the evidence; its life is the same, its place and properties are not."""
+        """Go to the record of the evidence; its life is the same, its place and properties differ."""
         if event.physical_offset >= 0:
             arguments = {"physical_offset": event.physical_offset}
             self.open(arguments)
@@ -362,7 +362,7 @@ class MessageView(PageView):
             self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in properties.items()}))
 
     def _show_download(self) -> None:
-        """Offer the bytes as soon as it is known that no masking rule may hide any of them."""
+        """Enable the download once no masking rule may hide any byte."""
         is_masked = self._shown is not None and self._shown.is_masked
         self.download_button.setEnabled(self._shown is not None and not is_masked)
         reason = tr("A masking rule holds for this topic, and a file of the bytes would show what it hides.")
@@ -381,7 +381,7 @@ class MessageView(PageView):
         self.event_grid.set_error(words, said, lambda: tr("Retry"), self.refresh)
 
     def _show_texts(self) -> None:
-        """Everything that is written in the language and the zone of the window."""
+        """Write everything that depends on language or time zone."""
         detail, line = self._detail, self._line
         if detail is None:
             self.header.set_title(self.page_title)

@@ -1,4 +1,4 @@
-"""`PropertyEditor`: names and values of a message to be sent, one line each."""
+"""`PropertyEditor`: names and values of a message's properties, one line each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PropertyEditor(QWidget):
     """A list of lines that can grow and shrink.
 
     Signals:
-        changed: A name or value changed, or a line came or went.
+        changed: A name, a value or the number of lines changed.
     """
 
     changed = Signal()
@@ -42,7 +42,7 @@ class PropertyEditor(QWidget):
             line.retranslate()
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What was entered; lines with neither name nor value are left out."""
+        """The entered properties; lines with neither name nor value are left out."""
         entered = ((line.entered_name, line.value.text()) for line in self._lines)
         return tuple(pair for pair in entered if any(pair))
 
@@ -99,5 +99,5 @@ class _Line(QWidget):
 
     @property
     def entered_name(self) -> str:
-        """Without spaces around it, unless it came with them."""
+        """Without surrounding spaces, unless the stored name has them."""
         return self.name.text().strip() if self.name.isModified() else self.name.text()

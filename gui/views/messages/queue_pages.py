@@ -31,14 +31,14 @@ from monitoring.state import ClusterState
 
 
 class QueuePages(Panel):
-    """Knows which part of which queue is shown, reads it, and how much has come since.
+    """Reads the shown part of a queue, and knows how many messages were stored since.
 
     Signals:
         selected: Another message is selected; carries its row, or None.
-        settled: A page was read and nothing of it was wanted in particular.
+        settled: A page was read, and no message of it was requested.
         window_changed: Another part is shown, or the queue has changed; carries the `QueueWindow`, None for all queues.
-        newer: So many messages have come since the page was read.
-        send_wanted: A message is to be sent, as there is none.
+        newer: So many messages were stored since the page was read.
+        send_wanted: Send a message, because there is none.
     """
 
     selected = Signal(object)
@@ -76,16 +76,16 @@ class QueuePages(Panel):
 
     @property
     def wanted_offset(self) -> int | None:
-        """Offset that is to be selected when it is read."""
+        """Offset to be selected when it is read."""
         return self._wanted_offset
 
     @property
     def follows_end(self) -> bool:
-        """Whether what is sent now would be on the page that is shown."""
+        """Whether a new message would be on the shown page."""
         return self._window is None or not self._window.has_newer
 
     def take_state(self, state: ClusterState) -> None:
-        """Know what the broker has; the page itself stays as it was read."""
+        """Use the figures of the broker; the page itself stays unchanged."""
         self._state = state
         self._consumption.take_state(state)
         self.grid.view.viewport().update()
@@ -124,13 +124,13 @@ class QueuePages(Panel):
         self.load()
 
     def go_to_time(self, at_ms: int) -> None:
-        """Show the queue from the first message on that was stored at a time or later."""
+        """Show the queue from the first message that was stored at a time or later."""
         self.grid.set_loading(True)
         pending = self._source.ask(FindOffset(self.topic, self.queue, at_ms))
         self._offset_query.ask(pending, self._offset_found, self._failed)
 
     def load(self) -> None:
-        """Read what is shown anew."""
+        """Read the shown part again."""
         self.grid.set_loading(True)
         start = self._window.start if self._window is not None else 0
         pending = self._source.ask(BrowseQueue(self.topic, self.queue, start, PAGE_MESSAGES))

@@ -1,4 +1,4 @@
-"""`ReplayDialog`: found messages, or those of a file, are sent again: dry run, pace, pause, stop, and on from its journal."""
+"""`ReplayDialog`: sends found messages, or those of a file, again: dry run, pace, pause, stop, resume."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SPEEDS = (
 
 
 class ReplayDialog(FittedDialog):
-    """Closing it while it runs stops it; its journal stays, and it can go on later, also after a restart."""
+    """Closing it stops a running replay; its journal stays, so that it can be resumed, also after a restart."""
 
     def __init__(
         self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
@@ -88,7 +88,7 @@ class ReplayDialog(FittedDialog):
 
     @property
     def order(self) -> ReplayOrder:
-        """What is asked for now."""
+        """The entered order."""
         goal = Goal(self.goal.current)
         name = {Goal.TOPIC: self.topic_text.text().strip(), Goal.GROUP: self.group.currentText(), Goal.ORIGIN: ""}[goal]
         name_server = self.name_server.text().strip()
@@ -103,46 +103,45 @@ class ReplayDialog(FittedDialog):
 
     @property
     def _goes_home(self) -> bool:
-        """Whether the messages go to the cluster that is shown."""
         ready = self._source.ready
         return ready is not None and self.name_server.text().strip() == ready.name_server
 
     @property
     def _saved_goal(self) -> Cluster | None:
-        """The saved connection that they go to, by its name or its name servers; None for the cluster that is shown."""
+        """The saved target, by its name or its name servers; None for the shown cluster."""
         text = self.name_server.text().strip()
         saved = () if self._goes_home else saved_connections(self._settings)
         return next((cluster for cluster in saved if text in (cluster.title, cluster.address)), None)
 
     @property
     def production(self) -> str:
-        """Name of the production cluster that they go to; empty where it is none."""
+        """Name of the target if it is a production cluster; else empty."""
         goal = self._saved_goal
         if goal is not None:
             return goal.name if goal.production else ""
         return self._own_production if self._goes_home else ""
 
     def use_file(self, path: str) -> None:
-        """Take the messages of an exported file in place of those that were found."""
+        """Use the messages of an exported file instead of the found ones."""
         self._file = path
         self.filter.setPlainText(path)
         self._show()
 
     def start(self, *, dry_run: bool) -> None:
-        """Begin, or only say what would be sent."""
+        """Begin, or only report what would be sent."""
         if not self._refusal(dry_run=dry_run) and not self.job.is_running:
             self._is_dry = dry_run
             self.job.start(self.order.arguments(dry_run=dry_run), self._source.connect_details, can_pause=not dry_run)
 
     def resume(self, folder: str) -> None:
-        """Go on with a replay that ended early."""
+        """Resume a replay that ended early."""
         if not self.job.is_running:
             self._is_dry = False
             arguments = [*resume_arguments(folder, self.cluster_typed.text().strip()), *details_arguments(self._source)]
             self.job.start(arguments, self._source.connect_details, can_pause=True)
 
     def reject(self) -> None:
-        """Stop what runs, or close."""
+        """Stop a running replay, or close."""
         if self.job.is_running:
             self.job.cancel()
         else:
@@ -237,14 +236,14 @@ class ReplayDialog(FittedDialog):
 
     @property
     def _unconfirmed(self) -> str:
-        """What must be typed before a production cluster is sent to; empty where nothing must."""
+        """The confirmation that a production cluster requires; empty where none is missing."""
         if self.cluster_typed.text().strip() == self.production or not self.production:
             return ""
         return tr("{name} is a production cluster: type its name to confirm", name=self.production)
 
     @property
     def _can_go_on(self) -> bool:
-        """Whether the replay that ended here has messages left."""
+        """Whether the ended replay has messages left."""
         # One that was killed had no last word.
         ended_early = self.job.state in (JobState.CANCELLED, JobState.FAILED)
         has_rest = self.job.state is JobState.PARTIAL and "go on with" in self.job.last

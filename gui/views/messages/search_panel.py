@@ -1,4 +1,4 @@
-"""`SearchPanel`: a search over everything that is stored, or within a queue: filter, plan, progress, hits, how it ended."""
+"""`SearchPanel`: a search over everything that is stored, or within a queue: filter, plan, progress, hits, result."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100
-"""Hits are shown this often, however many come."""
+"""Interval of showing hits."""
 SELECTED_MAX = 1_000
-"""More rows than this cannot be named in a filter: then the whole result is meant."""
+"""More rows cannot be named in a filter: then the whole result is used."""
 AnyDialog = TypeVar("AnyDialog", ExportDialog, ReplayDialog)
 
 
 class SearchPanel(QWidget):
-    """See the module. ``top`` goes above, ``table`` beside the message that is read.
+    """See the module. The panel itself goes above, ``table`` beside the read message.
 
     Signals:
         selected: Another hit is selected; carries its row, or None.
-        browse_wanted: The queue of a hit is to be shown from it on; carries its row.
+        browse_wanted: Show the queue of a hit from it on; carries its row.
     """
 
     selected = Signal(object)
@@ -77,10 +77,10 @@ class SearchPanel(QWidget):
 
         Args:
             context: Of the page.
-            names: What filters are completed with; grows by what is found.
-            masks: What may be shown of messages.
-            bar: Where the filter is entered, if that is somewhere else: its owner then calls `search`.
-            within: A condition that every search has besides its filter; empty for none.
+            names: Completions of filters; grows by found names.
+            masks: Hide parts of messages.
+            bar: External filter bar, whose owner calls `search`; None: the panel has its own.
+            within: Returns a condition of every search besides its filter; empty for none.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -95,7 +95,7 @@ class SearchPanel(QWidget):
         self.run = SearchRun(context.source, context.tasks, self)
         self.progress = SearchProgress(theme, self.run)
         self.marks = Marks()
-        """What the search that is shown looks for."""
+        """Matches of the shown search."""
         self._consumption = Consumption()
         self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks, self._consumption)
         self.model = HitTableModel(self._columns, masks.of, self)
@@ -113,9 +113,9 @@ class SearchPanel(QWidget):
         self._hint = label(role="caption")
         self._state_ms = 0
         self._filter = ""
-        """What was entered last."""
+        """The last filter."""
         self._asked_ms = 0
-        """When the search began, which is what -2h counts from."""
+        """Begin of the search, from which -2h counts."""
         self._show_timer = QTimer(self)
         self._show_timer.setSingleShot(True)
         self._show_timer.setInterval(SHOW_INTERVAL_MS)
@@ -128,13 +128,13 @@ class SearchPanel(QWidget):
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_time(self, state: ClusterState) -> None:
-        """Know the time of the broker, to leave out today's date, and what groups have consumed by now."""
+        """Use the broker's time, to leave out today's date, and the offsets of groups."""
         self._state_ms = state.taken_ms
         self._consumption.take_state(state)
         self.grid.view.viewport().update()
 
     def search(self, text: str, *, plan_only: bool = False) -> None:
-        """Search for what passes a filter, or say only how that would be done."""
+        """Search with a filter, or show only the plan."""
         self._drop()
         self._masks.refresh()
         self.grid.set_error("")
@@ -147,12 +147,12 @@ class SearchPanel(QWidget):
         self._show_foot()
 
     def end(self) -> None:
-        """Give up the search and forget its hits."""
+        """Cancel the search and forget its hits."""
         self.run.forget()
         self._drop()
 
     def focus(self) -> None:
-        """Put the cursor into the filter."""
+        """Focus the filter."""
         self.bar.focus()
 
     def retranslate(self) -> None:
@@ -241,7 +241,6 @@ class SearchPanel(QWidget):
         self.bar.submit()
 
     def _drop(self) -> None:
-        """Forget what an earlier search found."""
         self.reader.stop()
         self._waiting.clear()
         self._show_timer.stop()
@@ -309,7 +308,7 @@ class SearchPanel(QWidget):
     # ---- the result as a whole ------------------------------------------------------------------------------------------
 
     def chosen(self) -> Chosen:
-        """The rows that are selected, if there are several; else all that the search finds."""
+        """The selected rows if there are several; else the whole result."""
         ready = self._context.source.ready
         if 1 < self.grid.selected_count <= SELECTED_MAX and ready is not None:
             rows = self.grid.selected_rows
@@ -333,7 +332,6 @@ class SearchPanel(QWidget):
 
     @property
     def _can_take(self) -> bool:
-        """Whether there is a search whose result can be taken along."""
         return self.run.state not in (SearchState.NONE, SearchState.FAILED)
 
     def _export_clicked(self) -> None:

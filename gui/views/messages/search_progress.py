@@ -1,4 +1,4 @@
-"""`SearchProgress`: what a search is about to do, how far it is, and how it ended."""
+"""`SearchProgress`: plan, progress and result of a search."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _PLANS = KnownTexts(
 
 
 class SearchProgress(Panel):
-    """See the module. Its timer runs only while a search does and it is on screen.
+    """See the module. Its timer runs only while a search runs and it is visible.
 
     Signals:
-        run_wanted: Go on after a plan or a pause.
-        pause_wanted, cancel_wanted: As they say.
+        run_wanted: Continue after a plan or a pause.
+        pause_wanted, cancel_wanted: Pause, or cancel.
     """
 
     run_wanted = Signal()
@@ -106,7 +106,6 @@ class SearchProgress(Panel):
         self.retranslate()
 
     def show_run(self) -> None:
-        """Show the search as it is now."""
         run = self._run
         self.setVisible(run.state is not SearchState.NONE)
         self.word.setText(tr(_WORDS.get(run.state, "")))

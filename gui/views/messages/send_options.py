@@ -1,4 +1,4 @@
-"""`SendOptions`: what a sender may ask for beyond the message: order, a later delivery, variables, a burst."""
+"""`SendOptions`: options of a send: order, later delivery, variables, burst."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from monitoring.compose.template import VARIABLES
 FIELD_PADDING = 6
 _COUNTED = (" message", " messages")
 _CHOICE_CHARACTERS = 9
-"""Of a choice in a narrow form; the list shows all of it."""
+"""Width of a choice in a narrow form; its list is wider."""
 
 _WHEN = (
     (When.NOW, "At once", ""),
@@ -41,13 +41,13 @@ class SendOptions(QWidget):
     """Lines below the fields of the message.
 
     Signals:
-        changed: Something else is asked for.
+        changed: Another option is entered.
     """
 
     changed = Signal()
 
     def __init__(self, *, fills: bool, parent: QWidget | None = None) -> None:
-        """Create them; ``fills`` says whether variables are filled in at first."""
+        """Create them; ``fills`` is the first state of filling in variables."""
         super().__init__(parent)
         self.sharding_key = QLineEdit()
         self.when = QComboBox()
@@ -74,13 +74,13 @@ class SendOptions(QWidget):
         return tr("Say when the message is to be delivered, e.g. {example}.", example=self.when_text.placeholderText())
 
     def properties(self) -> tuple[tuple[str, str], ...]:
-        """What is asked for, as properties of the message."""
+        """The options, as properties of the message."""
         key, when = self.sharding_key.text().strip(), self._when
         asked = ((SHARDING_KEY, key), (when.value, self._value(when) or "" if when is not When.NOW else ""))
         return tuple((name, value) for name, value in asked if value)
 
     def take(self, properties: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Enter what of some properties has a field here, in place of what was entered before; the others are returned."""
+        """Enter the properties that have a field here, replacing earlier entries; the others are returned."""
         asked = dict(properties)
         when = next((one for one in (When.LEVEL, When.AFTER, When.AT) if one.value in asked), When.NOW)
         text = asked.get(when.value, "") + ("ms" if when is When.AFTER else "")
@@ -113,13 +113,13 @@ class SendOptions(QWidget):
             widget.setAccessibleName(tr(name))
 
     def _caption(self, text: str) -> QLabel:
-        """A name before a line; English."""
+        """A caption before a line; English."""
         made = label(tr(text), "secondary")
         self._captions.append((made, text))
         return made
 
     def add_to(self, form: QFormLayout) -> None:
-        """Put the lines into the form of the dialog."""
+        """Add the lines to the form of the dialog."""
         form.addRow(self._caption("Sharding key"), self.sharding_key)
         later = row(self.when, self.when_text)
         later.setStretch(1, 1)
@@ -128,7 +128,7 @@ class SendOptions(QWidget):
         form.addRow(self._caption("Repeat"), row(self.count, self.rate, self.fills, 1))
 
     def add_delivery(self, form: QFormLayout) -> None:
-        """Put when and how it is delivered into one line of a narrow form."""
+        """Add time and kind of delivery as one line of a narrow form."""
         for choice in (self.when, self.transaction):
             choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.setMinimumContentsLength(_CHOICE_CHARACTERS)
@@ -139,7 +139,7 @@ class SendOptions(QWidget):
         form.addRow(self._caption("Delivery"), line)
 
     def add_order_and_repeat(self, form: QFormLayout) -> None:
-        """Put the other lines into a narrow form."""
+        """Add the other lines to a narrow form."""
         order = row(self.sharding_key, self.fills)
         order.setStretch(0, 1)
         form.addRow(self._caption("Sharding key"), order)
@@ -147,16 +147,16 @@ class SendOptions(QWidget):
 
     @property
     def transaction_end(self) -> str:
-        """How a transaction is to end, as `SendMessage` says it; empty for none."""
+        """The end of a transaction, as in `SendMessage`; empty for none."""
         return str(self.transaction.currentData())
 
     @property
     def is_timer(self) -> bool:
-        """Whether the message is to have a time of its own."""
+        """Whether the message has a delivery time of its own."""
         return self._when in (When.AFTER, When.AT)
 
     def forbid(self, *, timers: str, transactions: str) -> None:
-        """Make grey what the cluster cannot do, each with the reason; empty for what it can."""
+        """Disable options that the cluster lacks, each with the reason; empty for available ones."""
         items = self.when.model()
         assert isinstance(items, QStandardItemModel)
         for place, (when, _title, _example) in enumerate(_WHEN):
@@ -207,7 +207,7 @@ class SendOptions(QWidget):
         self.changed.emit()
 
     def set_several(self, *, several: bool) -> None:
-        """Several messages that are given are sent: of what is asked for here only their end and their rate count."""
+        """Disable options that do not apply to several given messages: only their end and rate do."""
         for widget in (self.sharding_key, self.when, self.when_text, self.count, self.fills):
             widget.setEnabled(not several)
         self.when_text.setEnabled(not several and self._when is not When.NOW)

@@ -1,4 +1,4 @@
-"""`SendDialogs`: the dialogs of a page that send a message: a new one, a stored one again, or to one consumer alone."""
+"""`SendDialogs`: dialogs of a page that send a message: a new one, a stored one again, or to one consumer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class SendDialogs(QObject):
 
     Args:
         context: Of the page.
-        pane: Shows the message that is sent again.
+        pane: Shows the message to send again.
         page: Owns the dialogs.
 
     Signals:
         sent: Messages were stored in a topic; carries its name and the `SendReceipt`, or how many there are (int).
-        shown_wanted: What was sent is to be shown; carries topic and `SendReceipt`.
+        shown_wanted: Show the sent message; carries topic and `SendReceipt`.
     """
 
     sent = Signal(str, object)
@@ -36,7 +36,7 @@ class SendDialogs(QObject):
         self._page = page
         self.hands = Hand(context, page)
         self.state: ClusterState | None = None
-        """What the dialogs offer; None: nothing is known yet."""
+        """The state from which the dialogs offer names; None: unknown."""
 
     def send(self, topic: str) -> ComposeDialog:
         """Send a new message."""

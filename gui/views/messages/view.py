@@ -72,17 +72,16 @@ class MessagesView(PageView):
 
     @property
     def search(self) -> SearchPanel:
-        """The part that searches."""
         return self.panels.search
 
     @property
     def narrowed(self) -> SearchPanel:
-        """What browses with a filter."""
+        """The part that browses with a filter."""
         return self.panels.narrowed
 
     @property
     def _hits(self) -> SearchPanel | None:
-        """The hits that are shown; None while a page of a queue is."""
+        """The shown hits; None while a page of a queue is shown."""
         if self.tabs.currentIndex() == SEARCH:
             return self.search
         return self.narrowed if self._is_narrowed else None
@@ -264,7 +263,7 @@ class MessagesView(PageView):
         self._show_table()
 
     def _show_table(self) -> None:
-        """Show the rows of the part, and the message that is selected there."""
+        """Show the rows of the part, and its selected message."""
         hits = self._hits
         self._tables.setCurrentWidget(self.pages if hits is None else hits.table)
         self.detail.body.set_marks(Marks() if hits is None else hits.marks)
@@ -274,12 +273,12 @@ class MessagesView(PageView):
 
     @staticmethod
     def _carry(left: FilterBar, entered: FilterBar) -> None:
-        """What was entered in one part stands in the other, if nothing was entered there."""
+        """Copy the filter of one part into the other, if that is empty."""
         if left.text and not entered.text:
             entered.set_text(left.text)
 
     def _read_selected(self, message: MessageRow | None) -> None:
-        """Show the message that is selected in the part that is shown."""
+        """Show the selected message of the visible part."""
         self.reading.forget()
         if message is None:
             self.detail.show_nothing()
@@ -297,7 +296,7 @@ class MessagesView(PageView):
         self.place_changed.emit({"topic": topic, "queue": queue_id})
 
     def _show_place(self, topic: str, queue_id: int, offset: int | None) -> None:
-        """Browse without a filter, so that what lies at the offset is seen."""
+        """Browse without a filter, so that the message at the offset is visible."""
         self.bar.filter.set_text("")
         self._narrow("")
         self._show_queue(topic, queue_id, offset)

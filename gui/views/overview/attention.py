@@ -1,4 +1,4 @@
-"""The panel of the Overview that says what needs attention: what the alert rules found, worst first, with one button each."""
+"""The panel of open alerts on the Overview, worst first, with one button each."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from monitoring.state import ClusterState
 from monitoring.unjudged_rules import NOTHING, Unjudged, UnjudgedWatch
 
 ROWS_SHOWN, ROWS_KEPT = 4, 2
-"""At most, and beside charts in a low window."""
+"""Maximum of rows, and the rows beside charts in a low window."""
 LACKS_SHOWN = 4
-"""Lines that say what could not be judged; the tool tip has all."""
+"""Lines with what could not be judged; the tool tip has all."""
 BUTTON_WIDTH_MIN = 62
-"""So that short verbs stand below each other."""
+"""Equal width of short verbs."""
 MUTES_SHOWN = 12
-"""Alerts that the menu of mutes names."""
+"""Alerts in the menu of mutes."""
 
 
 class AttentionPanel(Panel):
@@ -70,7 +70,7 @@ class AttentionPanel(Panel):
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:
-        """Show what is open now, and for how long it has been."""
+        """Show the alerts with their ages."""
         self._now_ms = state.taken_ms
         self._state = state
         # A look goes through all names; alerts are asked for as often.
@@ -83,7 +83,7 @@ class AttentionPanel(Panel):
         self._show()
 
     def _look(self) -> None:
-        """See what the rules of now cannot judge."""
+        """Find what the rules cannot judge."""
         self._judged_ms = self._now_ms
         if self._state is not None:
             found = self._unjudged_watch.look(self._context.alerts.rules, self._state)
@@ -98,7 +98,7 @@ class AttentionPanel(Panel):
     # ---- room ----------------------------------------------------------------------------------------------------------
 
     def keep_rows(self, count: int) -> None:
-        """Be high enough for so many rows; more are shown where there is room."""
+        """Reserve the height of so many rows; more are shown where there is room."""
         self._rows_kept = count
         self.updateGeometry()
 
@@ -115,7 +115,7 @@ class AttentionPanel(Panel):
         return HEAD_HEIGHT + 2 + margins.top() + margins.bottom()
 
     def _show_rows(self) -> None:
-        """Show as many alerts as there is room for; the title says how many there are."""
+        """Show as many alerts as fit; the title has their number."""
         room = max(1, (self.height() - self._frame_height) // self._row_height)
         shown = self._alerts[: min(room, ROWS_SHOWN)]
         for row, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
@@ -179,7 +179,7 @@ class AttentionPanel(Panel):
         return menu
 
     def row_menu(self, alert: OpenAlert) -> QMenu:
-        """What can be done with one alert."""
+        """The menu of one alert."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         add_mute_times(menu, partial(self._mute, alert))
@@ -209,7 +209,7 @@ _UNREAD = {"group": "{count} groups", "topic": "{count} topics", "level": "{coun
 
 
 class _Row(QWidget):
-    """Chip, two lines and button of one alert. Its age is on the second: the first ends with the figure that counts."""
+    """Chip, two lines and button of one alert. Its age is on the second line, because the first ends with the figure."""
 
     def __init__(
         self, theme: ThemeManager, opened: Callable[[OpenAlert], None], menu_asked: Callable[[OpenAlert, QPoint], None]
@@ -222,7 +222,7 @@ class _Row(QWidget):
         self.title = ElidedLabel(role="strong", mode=Qt.TextElideMode.ElideMiddle)
         self.reason = ElidedLabel(role="caption")
         self.age = ""
-        """How long it has been open."""
+        """Time since the alert opened."""
         self.button = QPushButton()
         self.button.setProperty("role", "small")
         self.button.setMinimumWidth(BUTTON_WIDTH_MIN)

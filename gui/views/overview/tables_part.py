@@ -43,7 +43,7 @@ SPARKLINE_MS = 15 * 60_000
 SPARKLINE_POINTS = 60
 STEADY_RATE = 1.0
 STEADY_SHARE_PER_MINUTE = 0.02
-"""A lag that changes by less messages/s, or by less of itself in a minute, is called steady."""
+"""Changes of a lag below so many messages/s, or below this share of it a minute, are called steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class GroupLagRow:
 
     @property
     def drains_seconds(self) -> float:
-        """Until the lag is gone, inf when it does not shrink."""
+        """Seconds until the lag is gone, inf when it does not shrink."""
         return drain_seconds(self.lag_messages, self.change_per_second)
 
 
@@ -77,7 +77,7 @@ def _group_lag_row(state: ClusterState, history: History, row: int, limits: LagL
 
 
 def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[TopicRow]]:
-    """Columns of the busiest topics; ``put_rates`` gives the sparkline of a topic by name."""
+    """Columns of the busiest topics; ``put_rates`` returns the sparkline of a topic by name."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG),
         Column("in", "In", lambda row: rate_text(row.put_rate), sort=lambda row: row.put_rate, right=True, width=72),
@@ -95,7 +95,7 @@ def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[
 
 
 def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagRow]]:
-    """Columns of the consumer lag; ``lags`` gives the sparkline of a group by name."""
+    """Columns of the consumer lag; ``lags`` returns the sparkline of a group by name."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         Column(
@@ -117,12 +117,12 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
 
 
 def lag_state(row: GroupLagRow) -> State | None:
-    """Colour of a lag, only above the limit of the alert rule."""
+    """Colour of a lag above the limit of its alert rule; else None."""
     return State.WARNING if row.lag_messages > row.lag_limit else None
 
 
 def drains_text(row: GroupLagRow) -> str:
-    """When the lag will be gone, in words."""
+    """Time until the lag is gone, in words."""
     seconds = row.drains_seconds
     if math.isnan(seconds):
         return UNKNOWN
@@ -143,7 +143,7 @@ ROWS_SHOWN = 4
 ROW_HEIGHT = 24
 HEIGHT = 38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8
 UNFLUSHED_FULL_BYTES = 64 * 1024 * 1024
-"""Unflushed bytes at which the meter is full: what an asynchronous flush leaves behind at most in normal work."""
+"""Unflushed bytes of a full meter: the most that asynchronous flushes leave in normal work."""
 MEMORY_FULL_BYTES = 2 * 1024 * 1024 * 1024
 _METERS = {"disk": "Disk", "unflushed": "Unflushed", "held": "Held pulls", "cpu": "Processor", "memory": "Memory"}
 
@@ -152,7 +152,7 @@ class TablesPart(QWidget):
     """Three panels side by side.
 
     Args:
-        context: What the page may use.
+        context: Of the page.
         play: Starts the demo; offered while there are no topics.
     """
 
@@ -212,7 +212,7 @@ class TablesPart(QWidget):
         self._show_meters(state)
 
     def show_status(self, status: SourceStatus) -> None:
-        """Say how the broker is; while it is ready, its figures say more."""
+        """Show the status of the broker; a ready broker's figures say more."""
         if status is not SourceStatus.READY:
             self.broker_chip.set(status_text(status), State.CRITICAL if status is SourceStatus.LOST else State.PENDING)
 
@@ -276,7 +276,7 @@ def _share(value: float, full: float) -> float | None:
 
 
 def status_text(status: SourceStatus) -> str:
-    """How a broker is, in a word."""
+    """The status of a broker, in a word."""
     texts = {
         SourceStatus.STARTING: tr("Starting"),
         SourceStatus.READY: tr("Healthy"),

@@ -34,7 +34,7 @@ DISK_LIMIT_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class TileText:
-    """What a tile says."""
+    """Texts of a tile."""
 
     value: str
     unit: str = ""
@@ -118,7 +118,7 @@ class TileRow(QWidget):
 
 
 def out_text(state: ClusterState) -> TileText:
-    """Messages out, and how many for each one in; of an attached cluster, what the console itself reads is told apart."""
+    """Messages out, and how many for each one in; reads of the console itself are shown apart for an attached cluster."""
     own = total(state, "console_rate")
     if own > 0:
         return TileText(rate_number(total(state, "got_rate")), "/s", tr("and {rate}/s by this console", rate=rate_number(own)))
@@ -128,7 +128,7 @@ def out_text(state: ClusterState) -> TileText:
 
 
 def lag_text(state: ClusterState, limits: LagLimits = SHIPPED) -> TileText:
-    """All known lag, and the group that has most of it; in colour where a group has more than its limit."""
+    """All known lag, and the group with most of it; coloured where a group is above its limit."""
     lag = total(state, "lag_messages")
     worst = worst_group(state)
     warning = State.WARNING if limits.is_over(state) else None
@@ -150,7 +150,7 @@ def latency_text(state: ClusterState) -> TileText:
 
 
 def dead_text(state: ClusterState, seconds: Floats, counts: Floats) -> TileText:
-    """Dead letters that are kept, and how many came within the shown time.
+    """Kept dead letters, and how many arrived within the shown time.
 
     Args:
         state: The figures.

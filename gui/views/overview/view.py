@@ -1,4 +1,4 @@
-"""The Overview: is it healthy, where is the problem, where to go."""
+"""The Overview: health, problems, and ways to other pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PanelsPart(BesideRow):
 
     @property
     def backlog(self) -> BacklogPanel:
-        """What waits; asking makes it."""
+        """The backlog; reading the property makes it."""
         return self._backlog.widget
 
     def _make_backlog(self, context: PageContext) -> BacklogPanel:
@@ -65,7 +65,6 @@ class PanelsPart(BesideRow):
         return [panel for panel in panels if panel is not None]
 
     def show_state(self, state: ClusterState) -> None:
-        """Show what is known now."""
         self._state = state
         for panel in self._made:
             panel.show_state(state)
@@ -180,7 +179,6 @@ class OverviewView(PageView):
 
     @property
     def tables(self) -> TablesPart:
-        """What lies below the charts."""
         return self._tables.widget
 
     def _make_tables(self) -> TablesPart:
@@ -191,7 +189,7 @@ class OverviewView(PageView):
         return made
 
     def _tables_turned(self, is_turned: bool) -> None:
-        """Where one of them stands below the others, what scrolls is higher."""
+        """Make the scrolled part higher while one table is below the others."""
         self._tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
@@ -213,7 +211,7 @@ class OverviewView(PageView):
         self._show_attention()
 
     def _show_attention(self) -> None:
-        """Say beside the title what the panel says in full."""
+        """Show the number of alerts beside the title."""
         alerts = self.context.alerts.open_alerts()
         words = tr("{count} need attention", count=len(alerts))
         self.header.set_chips([(words, SEVERITY_STATES[alerts[0].rule.severity])] if alerts else [])
@@ -247,9 +245,9 @@ class OverviewView(PageView):
 
 
 class _Body(QWidget):
-    """What scrolls, as high as its parts must be and no higher where there is no room for more.
+    """The scrolled content, at its minimum height where there is no room for more.
 
-    Empty tables hold wrapped words, whose height depends on the width: charts would be stretched for them.
+    Empty tables contain wrapped words, whose height depends on the width: charts would be stretched for them.
     """
 
     def hasHeightForWidth(self) -> bool:

@@ -1,4 +1,4 @@
-"""`CatalogPanel`: the reports there are, as cards in groups."""
+"""`CatalogPanel`: all reports, as cards in groups."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class CatalogPanel(QWidget):
         self._add_groups(len(specs) // 2)
 
     def fill(self) -> None:
-        """Make the cards that are not made yet: all in one turn would be felt."""
+        """Make the remaining cards, because making all in one turn would be noticeable."""
         self._add_groups(sum(map(len, self._groups.values())))
 
     def _add_groups(self, cards_wanted: int) -> None:
-        """Make cards, a group at a time, until there are so many."""
+        """Make groups of cards until there are so many cards."""
         for group, specs in list(self._groups.items())[len(self._headings) :]:
             if len(self.cards) >= cards_wanted:
                 return
@@ -78,7 +78,7 @@ class CatalogPanel(QWidget):
             heading.setVisible(any(not card.isHidden() for card in self.cards if card.spec.group == group))
 
     def show_last(self, name: str, text: str) -> None:
-        """When a report was last run."""
+        """Show when a report last ran."""
         for card in self.cards:
             if card.spec.name == name:
                 card.last.setText(text)

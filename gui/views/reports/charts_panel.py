@@ -29,14 +29,14 @@ GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
 Points = dict[str, tuple[Floats, Floats]]
 JUMP_MARGIN = 8
-"""Px above the title of a chart that is jumped to."""
+"""Px above the title of a chart after a jump."""
 
 
 class ChartsPanel(QScrollArea):
     """Findings and charts of one result. Charts over time share their range and their crosshair.
 
     Signals:
-        scrolled: Another chart is the first on the screen; carries its number, -1 for the findings above all of them.
+        scrolled: Another chart is at the top; carries its number, -1 for the findings above.
     """
 
     scrolled = Signal(int)
@@ -57,7 +57,7 @@ class ChartsPanel(QScrollArea):
         self._at = -1
         self._is_jumping = False
         self._wanted = -1
-        """What was jumped to and not left since."""
+        """Target of the last jump, until the user scrolls."""
         self._left = 0
         self.findings = label(wrap=True, selectable=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -74,11 +74,10 @@ class ChartsPanel(QScrollArea):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all charts are made."""
         return not self._left
 
     def jump_to(self, number: int) -> None:
-        """Bring a chart to the top, as far as there is something below it; -1: the findings."""
+        """Scroll a chart to the top, as far as the content reaches; -1: the findings."""
         body = self.widget()
         layout = body.layout() if body is not None else None
         self._at = self._wanted = number
@@ -90,12 +89,12 @@ class ChartsPanel(QScrollArea):
         self._is_jumping = False
 
     def _stay(self) -> None:
-        """What was jumped to stays where it was brought when parts before it get other heights."""
+        """Keep the target of a jump in place when parts before it change their heights."""
         if self._wanted >= 0 and not self._is_jumping:
             self.jump_to(self._wanted)
 
     def _moved(self, value: int) -> None:
-        """Tell which chart stands at the top: the last one whose title is not below it."""
+        """Report the chart at the top: the last one whose title is not below it."""
         before = [number for number, title in enumerate(self._titles) if title.y() - JUMP_MARGIN <= value]
         at = before[-1] if before and value > 0 else -1
         if not self._is_jumping:
@@ -150,7 +149,7 @@ class ChartsPanel(QScrollArea):
             next_turn(body, partial(self._make, body, places))
 
     def _make(self, body: QWidget, places: Sequence[QVBoxLayout]) -> None:
-        """Make a chart in the first of the places left, and the others each a turn later: all at once would be felt."""
+        """Make the first pending chart, and the others a turn later each, because all in one turn would be noticeable."""
         number, place = len(self._charts) - len(places), places[0]
         chart = self._charts[number]
         drawn = self._drawn(chart, self._points.get(number, {}))
@@ -197,7 +196,7 @@ class ChartsPanel(QScrollArea):
         return made
 
     def _show_range(self, only: TimeChart | None = None) -> None:
-        """Draw the charts over time, or one of them, over the range that all of them have."""
+        """Draw the charts over time, or one of them, over their common range."""
         ends = [float(x[end]) for points in self._points.values() for x, _ in points.values() for end in (0, -1)]
         if not ends:
             return
@@ -221,7 +220,7 @@ def _points_of(chart: ResultChart) -> Points:
 
 
 def _with_zeros(points: Points) -> Points:
-    """Counts on one grid: where a series has none, nothing was counted, and that is zero."""
+    """Counts on one grid; a series without a count has zero there."""
     every = np.sort(np.concatenate([x for x, _ in points.values()]))
     # `np.unique` would bring masked arrays, 20 ms of import.
     every = every[np.diff(every, prepend=-np.inf) > 0]

@@ -1,4 +1,4 @@
-"""`FormPanel`: what a report is to cover."""
+"""`FormPanel`: source and range of a report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
 
 class Range(Enum):
-    """Offered ranges: what is given as ``from``."""
+    """Offered ranges, by their ``from``."""
 
     ALL = ""
     QUARTER = "-15m"
@@ -46,7 +46,7 @@ RANGE_NAMES = {
 }
 BROKER, FOLDER = "broker", "folder"
 ALSO = {"jsonl": "JSON Lines", "xlsx": "XLSX", "pdf": "PDF"}
-"""Further forms of the tables, beside Parquet and CSV, by their option."""
+"""Further formats of the tables, beside Parquet and CSV, by their option."""
 
 
 class FormPanel(Panel):
@@ -90,7 +90,7 @@ class FormPanel(Panel):
     # ---- what the view calls ---------------------------------------------------------------------------------------
 
     def show_report(self, spec: ReportSpec) -> None:
-        """Ask for another report; what was entered stays."""
+        """Show the form of another report; entries stay."""
         self._spec = spec
         self.set_title(tr(spec.title))
         self._question.setText(tr(spec.question))
@@ -101,7 +101,7 @@ class FormPanel(Panel):
         self.check()
 
     def show_broker_store(self, directory: str, commit_log: str = "", name_servers: str = "") -> None:
-        """Where this broker stores, and the directories of its log if they are others; empty while it is not known.
+        """Set the store of this broker and its log directories if they are others; empty while unknown.
 
         A cluster that runs elsewhere has no store here, but name servers.
         """
@@ -115,7 +115,7 @@ class FormPanel(Panel):
 
     @property
     def order(self) -> ReportOrder | None:
-        """What would be run; None when something is missing or wrong."""
+        """The entered order; None when something is missing or invalid."""
         if self._spec is None or self.fault:
             return None
         also = tuple(form for form, box in self.also.items() if box.isChecked())
@@ -126,7 +126,7 @@ class FormPanel(Panel):
 
     @property
     def fault(self) -> str:
-        """Why the report cannot be run, in words; empty when it can."""
+        """Why the report cannot run; empty when it can."""
         if not self.stores:
             if self._is_broker:
                 return tr("The broker has not told yet where it stores. Wait until it runs, or choose a folder.")
@@ -232,7 +232,7 @@ class FormPanel(Panel):
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """What is read as entered: store directories, or the cluster that is shown; none while there is none."""
+        """The entered store directories or the shown cluster; empty while there is none."""
         if self._is_cluster:
             return (CLUSTER + self._broker_store[2],)
         text = self._broker_store[0] if self._is_broker else self.folder.text()
@@ -258,7 +258,7 @@ class FormPanel(Panel):
         return shared + self.own.values
 
     def check(self) -> None:
-        """Say whether the report can be run, and what it will read."""
+        """Show whether the report can run, and how much it will read."""
         for field in (self._folder_line, self.commit_log):
             self._form.setRowVisible(field, not self._is_broker)
         self.originals.setVisible(self._runner.masks)
@@ -278,12 +278,12 @@ class FormPanel(Panel):
             self._say_estimate()
 
     def show_past(self, runs: Sequence[PastRun]) -> None:
-        """Take the times of earlier runs into the estimate."""
+        """Use the durations of earlier runs in the estimate."""
         self._past = runs
         self.look_again()
 
     def look_again(self) -> None:
-        """Find out anew how much would be read: the store has grown since."""
+        """Estimate again, because the store has grown."""
         if self._runner.estimate is not None:
             self._runner.estimate.forget()
         self.check()
@@ -293,7 +293,7 @@ class FormPanel(Panel):
         self.check()
 
     def _say_estimate(self) -> None:
-        """Say what would be read and how long that would take, as far as it is known."""
+        """Show the estimate, as far as it is known."""
         order, spec = self.order, self._spec
         question = EstimateRequest.of(order) if order is not None else None
         if self._runner.estimate is not None:
@@ -329,13 +329,13 @@ class FormPanel(Panel):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Ask for the report as it is entered, unless something is missing or wrong."""
+        """Order the report, unless something is missing or invalid."""
         order = self.order
         if order is not None:
             self.run_wanted.emit(order)
 
     def open_schedules(self) -> None:
-        """Show what is scheduled, and offer to add what is entered."""
+        """Open the list of schedules, with the entered report to add."""
         if self._runner.schedules is None:
             return
         dialog = ScheduleDialog(self._theme, self._runner.schedules, self.order, self)

@@ -1,4 +1,4 @@
-"""`HistoryPanel`: the results that earlier runs left, and what can be done with one."""
+"""`HistoryPanel`: the results of earlier runs, with actions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class HistoryPanel(Panel):
     """Results of a folder, newest first.
 
     Signals:
-        was_read: The list is that of the folder; carries the list of `PastRun`.
+        was_read: The list was read; carries the list of `PastRun`.
         selected: Another result is selected; carries its `PastRun`, or None.
-        shown: A person asks to see a result; carries its `PastRun`.
+        shown: Show a result; carries its `PastRun`.
         page_wanted, folder_wanted: Open its page, its folder, with the desktop; carry the same.
         compare_wanted: Show it beside the one before; carries the same.
         again_wanted: Run the same again; carries the same.
@@ -67,7 +67,7 @@ class HistoryPanel(Panel):
         times.changed.connect(self.model.all_texts_changed)
 
     def refresh(self, wanted: Path | None = None) -> None:
-        """Read the folder anew, and select the result ``wanted``."""
+        """Read the folder again, and select the result ``wanted``."""
         self._wanted = wanted or self._wanted
         folder = self._folder
         self.grid.set_loading(True)
@@ -86,11 +86,11 @@ class HistoryPanel(Panel):
         self.model.all_texts_changed()
 
     def open_menu(self, run: PastRun, at: QPoint) -> None:
-        """Show what can be done with a result."""
+        """Open the menu of a result."""
         self.menu_of(run).popup(at)
 
     def menu_of(self, run: PastRun) -> QMenu:
-        """What can be done with a result."""
+        """The menu of a result."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Show result"), lambda: self.shown.emit(run))

@@ -1,4 +1,4 @@
-"""`ManifestPart`: what a result was made of: the range asked and found, what was read and skipped and why, its files."""
+"""`ManifestPart`: the manifest of a result: ranges, records read and skipped with reasons, files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ManifestPart(QScrollArea):
 
 
 def manifest_pairs(run: PastRun, times: TimeZoneChoice) -> list[tuple[str, str]]:
-    """What a manifest says, in the order of its file."""
+    """The facts of a manifest, in the order of its file."""
     word, _state = RUN_STATES[run.state]
     pairs = [
         (tr("Report"), run.report),
@@ -60,7 +60,7 @@ def manifest_pairs(run: PastRun, times: TimeZoneChoice) -> list[tuple[str, str]]
 
 
 def _asked_text(run: PastRun, times: TimeZoneChoice) -> str:
-    """The range that was asked for, which may have no beginning or no end."""
+    """The requested range, which may have no begin or no end."""
     if run.asked_from_ms < 0 and run.asked_to_ms < 0:
         return tr("everything")
     if run.asked_to_ms < 0:

@@ -1,4 +1,4 @@
-"""`OwnFields`: controls for the parameters that only one report has."""
+"""`OwnFields`: fields of the parameters that only one report has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class QueryField(QWidget):
     """An editor with a list of saved queries. Files are read and written on another thread.
 
     Signals:
-        textChanged: The query is another; carries it without blanks around it.
+        textChanged: The query changed; carries it without surrounding blanks.
     """
 
     textChanged = Signal(str)
@@ -64,15 +64,14 @@ class QueryField(QWidget):
         self._list()
 
     def text(self) -> str:
-        """The query, without blanks around it."""
+        """The query, without surrounding blanks."""
         return self.editor.toPlainText().strip()
 
     def setText(self, text: str) -> None:
-        """Show another query."""
         self.editor.setPlainText(text)
 
     def ask_name(self) -> None:
-        """Ask for a name and keep the query under it."""
+        """Ask for a name and save the query under it."""
         dialog = QInputDialog(self)
         dialog.setWindowTitle(tr("Save query…"))
         dialog.setLabelText(tr("Name: letters, digits, spaces, - and _"))
@@ -82,7 +81,7 @@ class QueryField(QWidget):
         dialog.open()
 
     def save(self, name: str) -> None:
-        """Keep the query; an earlier one of that name is replaced."""
+        """Save the query; it replaces one of the same name."""
         query = self.text()
         if query:
             self._changing.start(lambda: _saved(name.strip(), query))
@@ -137,14 +136,14 @@ def _saved(name: str, query: str) -> str:
 
 Field = QLineEdit | QComboBox | QueryField
 _ELSEWHERE = (ParameterKind.TIME, ParameterKind.TOPICS, ParameterKind.SAVED)
-"""Kinds that other parts of the form ask for."""
+"""Kinds of parameters that other parts of the form have."""
 
 
 class OwnFields(QWidget):
-    """One row for each parameter of the chosen report beside times and topics. What was entered stays while others are shown.
+    """A row for each own parameter of the chosen report. Entries stay while other reports are shown.
 
     Signals:
-        changed: Something else is entered.
+        changed: An entry changed.
     """
 
     changed = Signal()
@@ -162,7 +161,7 @@ class OwnFields(QWidget):
         self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
     def show_report(self, spec: ReportSpec) -> None:
-        """Show the rows of another report, or the same ones in another language."""
+        """Show the rows of another report, or the same in another language."""
         self._spec = spec
         while self._form.rowCount():
             self._form.removeRow(0)
@@ -181,13 +180,13 @@ class OwnFields(QWidget):
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """Names and values of what was entered; what is as by default is left away."""
+        """Names and values of entries; defaults are left out."""
         entered = [(parameter, self._text(parameter)) for parameter in self._parameters()]
         return [(parameter.name, text) for parameter, text in entered if text and text != parameter.default]
 
     @property
     def fault(self) -> str:
-        """What is missing or wrong, in words; empty if nothing is."""
+        """What is missing or invalid; empty if nothing is."""
         for parameter in self._parameters():
             text = self._text(parameter)
             if parameter_fault(parameter, text):
@@ -245,7 +244,7 @@ class OwnFields(QWidget):
 
 
 def _mark(field: QLineEdit, parameter: Parameter, text: str) -> None:
-    """Show that what was entered is wrong; that something is missing is said in words."""
+    """Mark an invalid entry; a missing one is only reported in words."""
     shown = "false" if text and parameter_fault(parameter, text) else ""
     if field.property("valid") != shown:
         field.setProperty("valid", shown)

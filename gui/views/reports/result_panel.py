@@ -1,4 +1,4 @@
-"""`ResultPanel`: what a finished report found."""
+"""`ResultPanel`: the result of a finished report."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_
 
 
 class ResultPanel(FoldingPanel):
-    """Headlines on top; below them a list of the parts, and the part that was jumped to. Of a run that goes on its first table.
+    """Headlines on top; below them a list of the parts, and the chosen part. A running report shows its first table.
 
     Signals:
         page_wanted: Open the page of the result; carries its `PastRun`.
         folder_wanted: Open the folder of the result; carries the same.
         again_wanted: Run the same again; carries the same.
-        compare_wanted: Show the result beside the one before it; carries the same.
-        table_wanted: A table is to be read; carries the `PastRun`, the title and the file name.
+        compare_wanted: Show the result beside the one before; carries the same.
+        table_wanted: Read a table; carries the `PastRun`, the title and the file name.
     """
 
     page_wanted = Signal(object)
@@ -82,21 +82,20 @@ class ResultPanel(FoldingPanel):
 
     @property
     def shows_first(self) -> bool:
-        """Whether the table of a run that goes on is shown."""
+        """Whether the table of a running report is shown."""
         return self._first is not None
 
     @property
     def grid(self) -> DataGrid[ResultRow] | None:
-        """The shown table."""
         return self._grid
 
     def show_run(self, run: PastRun | None) -> None:
-        """Show a result; None says that there is none yet."""
+        """Show a result; None: there is none yet."""
         self._start_anew(run, None)
         self._fill_sections()
 
     def show_first(self, run: StartedRun) -> None:
-        """Show the first table of a run that goes on, which has no result yet."""
+        """Show the first table of a running report."""
         self._start_anew(None, run)
         if run.first is not None:
             self.sections.set_sections([ResultSection(SectionKind.TABLE, run.first.title)])
@@ -128,7 +127,7 @@ class ResultPanel(FoldingPanel):
         self._show_table()
 
     def show_table_error(self, words: Words) -> None:
-        """The table could not be read."""
+        """Show why the table was not read."""
         self._table = None
         self._table_error = words
         self._show_table()
@@ -208,7 +207,7 @@ class ResultPanel(FoldingPanel):
         self.manifest_part.show_run(run)
 
     def _show_beginning(self) -> None:
-        """What stands around a table that is there before the result, or around nothing."""
+        """Write the title around a first table, or around nothing."""
         if self._first is None:
             self.set_title(tr("Result"), "")
             self.chip.set("", State.PLAIN)
@@ -219,7 +218,7 @@ class ResultPanel(FoldingPanel):
         self.manifest.setText(tr("This is the first table. Findings, charts and the other tables follow."))
 
     def _manifest_text(self, run: PastRun) -> str:
-        """What a reader wants to know of it at a glance; the rest stands in its manifest."""
+        """Facts of the manifest at a glance."""
         reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
         parts = [
             range_text(run.found_from_ms, run.found_to_ms, self._times),
@@ -282,7 +281,7 @@ class ResultPanel(FoldingPanel):
             self.sections.mark(section)
 
     def _enter_part(self) -> None:
-        """Let the keys go to the part that is shown."""
+        """Focus the shown part."""
         page = self._pages.currentWidget()
         if page is self._table_page and self._grid is not None:
             self._grid.take_keyboard()
@@ -342,7 +341,7 @@ class ResultPanel(FoldingPanel):
 
 
 def change_text(now: ResultHeadline, before: ResultHeadline | None) -> str:
-    """How a figure compares with the one before: ``before 1,200, −16.7 %``."""
+    """A figure compared with the one before: ``before 1,200, −16.7 %``."""
     if before is None or math.isnan(before.value):
         return tr("before: {value}", value=UNKNOWN)
     value = figure_text(before.value, before.unit)

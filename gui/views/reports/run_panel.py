@@ -1,4 +1,4 @@
-"""`RunPanel`: the stages of a run, how it ended, and what waits behind it."""
+"""`RunPanel`: the stages and the result of a run, and the queue after it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunPanel(Panel):
     Signals:
         cancel_wanted: Stop it.
         again_wanted: Run the same again.
-        withdraw_wanted: Take back one that waits; carries its `ReportOrder`.
+        withdraw_wanted: Take back a waiting one; carries its `ReportOrder`.
     """
 
     cancel_wanted = Signal()
@@ -66,7 +66,7 @@ class RunPanel(Panel):
         self.content.addLayout(self._queue)
 
     def show_run(self, run: StartedRun, now_ms: float) -> None:
-        """Show how far a run is. ``now_ms`` is on the clock of the run."""
+        """Show the progress of a run. ``now_ms`` is on the clock of the run."""
         running = run.state is RunState.RUNNING
         self.set_title(tr("Running") if running else tr("Last run"), tr(run.order.spec.title))
         self._show_stages(run, now_ms)
@@ -82,7 +82,7 @@ class RunPanel(Panel):
         self.total.setVisible(bool(self.total.text()))
 
     def show_waiting(self, orders: tuple[ReportOrder, ...]) -> None:
-        """Show what runs next."""
+        """Show the waiting reports."""
         self.waiting_title.setVisible(bool(orders))
         self.waiting_title.setText(tr("Waiting: {count}", count=count_text(len(orders))))
         if orders == self._waiting:

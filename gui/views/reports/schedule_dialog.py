@@ -19,7 +19,7 @@ FIRST_TIME = QTime(8, 30)
 
 
 class ScheduleDialog(FittedDialog):
-    """Schedules of all reports; the one in the form can be added."""
+    """Schedules of all reports; the entered one can be added."""
 
     def __init__(
         self, theme: ThemeManager, schedules: ReportSchedules, order: ReportOrder | None, parent: QWidget | None = None

@@ -1,4 +1,4 @@
-"""`SectionList`: the parts of a result, one below the other, to jump to: findings, each chart, each table, manifest."""
+"""`SectionList`: the parts of a result, to jump to: findings, each chart, each table, manifest."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from gui.words.text import tr
 
 WIDTH = 168
 ROW_HEIGHT = 28
-"""Of a part whose title takes one line."""
+"""Height of a part with a title of one line."""
 TEXT_WIDTH = WIDTH - 32
-"""What the style leaves of a row for its title."""
+"""Room of the title within a row."""
 
 
 class SectionKind(Enum):
-    """What a part of a result is."""
-
     FINDINGS = "findings"
     CHART = "chart"
     TABLE = "table"
@@ -31,7 +29,7 @@ class SectionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResultSection:
-    """A part of a result; ``number`` counts those of its kind, ``title`` is that of the report, in English."""
+    """A part of a result; ``number`` counts those of its kind, ``title`` is English."""
 
     kind: SectionKind
     title: str
@@ -54,11 +52,11 @@ def sections_of(run: PastRun, charts: Sequence[ResultChart]) -> list[ResultSecti
 
 
 class SectionList(QListWidget):
-    """Arrow keys jump from part to part; Enter lets the keys go to the part.
+    """Arrow keys jump from part to part; Enter moves the focus into the part.
 
     Signals:
-        chosen: A part is to be shown; carries its `ResultSection`.
-        entered_part: Enter on a part, or a double click: the keys are wanted there.
+        chosen: Show a part; carries its `ResultSection`.
+        entered_part: Enter or a double click: focus the part.
     """
 
     chosen = Signal(object)
@@ -79,17 +77,16 @@ class SectionList(QListWidget):
 
     @property
     def sections(self) -> list[ResultSection]:
-        """What is listed."""
         return list(self._sections)
 
     @property
     def current(self) -> ResultSection | None:
-        """The part that is shown."""
+        """The shown part."""
         row = self.currentRow()
         return self._sections[row] if 0 <= row < len(self._sections) else None
 
     def set_sections(self, sections: Sequence[ResultSection]) -> None:
-        """List other parts; the marked one stays if it is among them, and nothing is chosen."""
+        """List other parts; the marked one stays if it is among them, without a signal."""
         before = self.current
         if list(sections) == self._sections:
             return
@@ -102,12 +99,12 @@ class SectionList(QListWidget):
         self.retranslate()
 
     def mark(self, section: ResultSection) -> None:
-        """Mark the part that stands on the screen, without asking for it."""
+        """Mark the part on the screen, without a signal."""
         with QSignalBlocker(self):
             self.setCurrentRow(self._sections.index(section))
 
     def choose(self, section: ResultSection) -> None:
-        """Go to a part, also to the one that is marked."""
+        """Choose a part, also the marked one."""
         self.mark(section)
         self.chosen.emit(section)
 

@@ -1,4 +1,4 @@
-"""`SessionLine`: whether Spark is ready for the next report, and what memory it has."""
+"""`SessionLine`: whether Spark is ready for the next report, and its memory."""
 
 from __future__ import annotations
 

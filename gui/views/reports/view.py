@@ -1,4 +1,4 @@
-"""The Reports page: choose a report, run it with progress and cancel, read and open what it found."""
+"""The Reports page: choose a report, run it with progress and cancel, read its result."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
 
 SIDE_WIDTH, BAR_ROOM = 396, 10
-"""Of the right column, and of its scroll bar in it."""
+"""Width of the right column, and of its scroll bar."""
 SHELF_WIDTH_MIN = 540
-"""So that the titles of cards can be told apart; where there is less, the page is scrolled."""
+"""Width at which titles of cards stay readable; where there is less, the page is scrolled."""
 SEARCH_WIDTH = 180
 CATALOG, RESULT = "catalogue", "result"
 
@@ -136,7 +136,7 @@ class ReportsView(PageView):
         self._left.setCurrentIndex(0 if part == CATALOG else 1)
 
     def run(self, order: ReportOrder) -> None:
-        """Run a report, after those that were asked for before."""
+        """Run a report after the waiting ones."""
         if not self._runner.submit(order):
             self.context.notify(lambda: tr("Too many reports wait. Take one back first."), state=State.WARNING)
 
@@ -213,7 +213,7 @@ class ReportsView(PageView):
 
     @property
     def catalog(self) -> CatalogPanel:
-        """The reports there are."""
+        """All reports."""
         return self._catalog.widget
 
     def _make_catalog(self) -> CatalogPanel:
@@ -228,7 +228,7 @@ class ReportsView(PageView):
 
     @property
     def result(self) -> ResultPanel:
-        """The chosen result."""
+        """The shown result."""
         return self._result.widget
 
     def _make_result(self) -> ResultPanel:
@@ -261,7 +261,7 @@ class ReportsView(PageView):
                 self._show_first(run)
 
     def _show_first(self, run: StartedRun) -> None:
-        """The first table of a run has come; once a run."""
+        """Show the first table of a run, once a run."""
         self._first_of = run.order
         if run.state is RunState.RUNNING:
             self.show_part(RESULT)

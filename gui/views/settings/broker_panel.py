@@ -1,4 +1,4 @@
-"""The section of the embedded broker: folder, ports, size of the history. Used from its next start on."""
+"""The section of the embedded broker: folder, ports, size of the history. Effective from its next start."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gui.widgets.panel import Panel
 from gui.words.text import tr
 
 HISTORY_MIB = 1_024
-"""What the history takes at most where nothing else is said."""
+"""Default maximum of the history."""
 FIELD_WIDTH, FIELD_WIDTH_MIN = 420, 220
 _PORTS = WorkerArguments(Path())
 
 
 class BrokerPanel(Panel):
-    """Fields over what is kept in the settings file; an empty one means the default."""
+    """Fields of the stored settings; an empty one means the default."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
@@ -65,7 +65,7 @@ class BrokerPanel(Panel):
         self.retranslate()
 
     def show_saved(self) -> None:
-        """Write what is kept into the fields."""
+        """Show the stored settings in the fields."""
         saved = read_saved(self._context.settings)
         self.store.setText("" if saved.store is None else str(saved.store))
         numbers = (saved.name_server_port, saved.broker_port, saved.history_mib)
@@ -74,7 +74,7 @@ class BrokerPanel(Panel):
         self._check()
 
     def refresh(self) -> None:
-        """Show what the broker uses now."""
+        """Show the settings of the running broker."""
         ready = self._context.source.ready
         facts = [(tr("Settings of the window"), self._context.settings.fileName())]
         if ready is not None:
@@ -84,10 +84,10 @@ class BrokerPanel(Panel):
         self.open_folder.setEnabled(ready is not None)
 
     def saved(self) -> SavedBroker:
-        """What the fields say.
+        """The settings of the fields.
 
         Raises:
-            ValueError: Says which field cannot be used, in the language of the window.
+            ValueError: Says which field is invalid, in the language of the window.
         """
         store = self.store.text().strip()
         if store and not Path(store).is_absolute():
@@ -101,7 +101,7 @@ class BrokerPanel(Panel):
         return SavedBroker(Path(store) if store else None, ports[0], ports[1], history)
 
     def keep(self) -> None:
-        """Keep what the fields say for the next start of the broker."""
+        """Store the fields for the next start of the broker."""
         if not self.save.isEnabled():
             return
         write_saved(self._context.settings, self.saved())

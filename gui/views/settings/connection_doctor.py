@@ -1,6 +1,6 @@
-"""`ConnectionDoctor`: each hop to the broker tried, with the time it took and what is wrong.
+"""`ConnectionDoctor`: tests each hop to the broker, with its time and fault.
 
-Those to an attached cluster are tried by a process of its own (`ConnectionProbe`), with the keys and the way of the connection.
+A process of its own (`ConnectionProbe`) tests those to an attached cluster, with the keys and the proxies of the connection.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
 
 
 class ReachHost(Protocol):
-    """Connects to ``host:port``; one of the two is called later, `failed` with the reason."""
+    """Connects to ``host:port``; later calls one of the two callbacks, `failed` with the reason."""
 
     def __call__(self, address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject, /) -> None: ...
 
 
 def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject) -> None:
-    """Open a connection as a client does, and close it again."""
+    """Open a connection like a client, and close it again."""
     host, _colon, port = address.rpartition(":")
     socket = QTcpSocket(parent)
     limit = QTimer(socket)
@@ -55,16 +55,16 @@ def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str],
 
 
 class ConnectionDoctor(QObject):
-    """Tries one hop after the other; the ones behind a fault are not tried.
+    """Tests one hop after the other; hops after a fault are not tested.
 
     Args:
         source: The cluster.
         parent: The owner.
-        reach: How an address is connected to; None: by TCP.
-        probe: Tries the hops to an attached cluster; given by tests.
+        reach: Connects to an address; None: by TCP.
+        probe: Tests the hops to an attached cluster; passed in by tests.
 
     Signals:
-        changed: A hop was tried.
+        changed: A hop was tested.
         ended: The last one was.
     """
 
@@ -86,7 +86,7 @@ class ConnectionDoctor(QObject):
         self.hops: list[ConnectionHop] = []
 
     def run(self) -> None:
-        """Try all hops anew; what still runs is given up."""
+        """Test all hops again; a running test is cancelled."""
         self._run += 1
         self._query.cancel()
         self._probe.cancel()
@@ -125,7 +125,7 @@ class ConnectionDoctor(QObject):
         return asks[number]()
 
     def _try(self, number: int) -> None:
-        """Ask a hop; one with an address of its own is connected to first, as a client would."""
+        """Ask a hop; if it has an address, connect to it first, like a client."""
         self._began_s = time.monotonic()
         if number == 0:
             self._ask(number)

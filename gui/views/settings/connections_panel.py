@@ -1,4 +1,4 @@
-"""The connections section: all clusters that Orbit knows, how one is reached, and what can be done with it."""
+"""The connections section: all known clusters, the way to one, and its actions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIST_WIDTH_MIN = 170
 
 
 class ConnectionsPanel(QWidget):
-    """The cluster that is shown, and those that are kept: opened, changed, tested and deleted here."""
+    """The shown cluster and the stored ones: opened, changed, tested and deleted here."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class ConnectionsPanel(QWidget):
         self.detail = Panel(" ")
         self.facts = KeyValueList()
         self.probe = ConnectionProbe(self)
-        """Tries the way to a connection that is not shown."""
+        """Tests a connection that is not shown."""
         self._tested = ""
         """Key of the row whose hops are listed."""
         self.open_button = IconButton(theme, "arrow-right", " ", role="small", on_click=self._open)
@@ -79,7 +79,7 @@ class ConnectionsPanel(QWidget):
         self.retranslate()
 
     def refresh(self) -> None:
-        """Show where the connection stands, and try it if that was not done yet."""
+        """Show the state of the connection, and test it if that was not done yet."""
         self.connections.set_rows(connection_rows(self._context.source, self._context.clusters))
         self.list.select_first()
         self._show_facts()
@@ -126,7 +126,7 @@ class ConnectionsPanel(QWidget):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _other(self) -> Cluster | None:
-        """The selected cluster, unless it is the one that is shown."""
+        """The selected cluster, unless it is the shown one."""
         chosen = self.list.selected_row
         return None if chosen is None or chosen.is_shown else chosen.cluster
 
@@ -153,7 +153,7 @@ class ConnectionsPanel(QWidget):
         self.ask_delete()
 
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether the selected connection is to be deleted."""
+        """Ask whether to delete the selected connection."""
         cluster = self._other()
         if cluster is None:
             return None
@@ -253,7 +253,7 @@ class ConnectionsPanel(QWidget):
 
 
 def _version_text(state: ClusterState | None) -> str:
-    """Versions of the brokers of an attached cluster; the embedded one is Orbit's."""
+    """Versions of an attached cluster's brokers; the embedded one has Orbit's."""
     if state is None or not state.is_from_outside:
         return f"Orbit {ORBIT_VERSION}"
     return ", ".join(sorted(set(filter(None, state.catalog.broker_version)))) or UNKNOWN

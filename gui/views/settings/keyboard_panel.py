@@ -46,7 +46,7 @@ def key_columns() -> list[Column[KeyRow]]:
 
 
 class KeyboardPanel(Panel):
-    """Changes count at once, in menus and on the sheet too; a key that is taken is refused with who has it."""
+    """Changes apply at once, also in menus and on the sheet; a taken key is refused with the action that has it."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ", flush=True)
@@ -109,7 +109,7 @@ class KeyboardPanel(Panel):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the keys of now."""
+        """Show the present keys."""
         self.rows.set_rows(
             KeyRow(
                 action.action_id,
@@ -128,19 +128,19 @@ class KeyboardPanel(Panel):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def change(self) -> None:
-        """Give the selected action the key in the field."""
+        """Assign the key in the field to the selected action."""
         self._done(lambda action_id: self.choices.change(action_id, self._wanted))
 
     def clear(self) -> None:
-        """Leave the selected action without a key."""
+        """Remove the key of the selected action."""
         self._done(lambda action_id: self.choices.change(action_id, ""))
 
     def reset(self) -> None:
-        """Give the selected action the key it came with."""
+        """Restore the default key of the selected action."""
         self._done(self.choices.reset)
 
     def reset_all(self) -> None:
-        """Give all actions the keys they came with."""
+        """Restore the default keys of all actions."""
         self.choices.reset_all()
         self.field.clear()
 
@@ -176,7 +176,7 @@ class KeyboardPanel(Panel):
         self._check()
 
     def _check(self) -> None:
-        """Say at once what speaks against the key in the field."""
+        """Show why the key in the field cannot be used."""
         chosen, wanted = self.grid.selected_row, self._wanted
         refusal = self.choices.refusal(chosen.action_id, wanted) if chosen is not None and wanted else ""
         self.change_button.setEnabled(chosen is not None and bool(wanted) and not refusal)

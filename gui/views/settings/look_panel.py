@@ -25,8 +25,6 @@ LOCAL, UTC = "local", "utc"
 
 
 class _Section(Panel):
-    """Names and fields one under the other, with a remark."""
-
     def __init__(self) -> None:
         super().__init__(" ")
         self._form = QFormLayout()
@@ -45,7 +43,7 @@ class _Section(Panel):
         self._form.addRow(name, row(*fields, 1))
 
     def write(self, title: str, names: Sequence[str], note: str = "") -> None:
-        """Write title, names and remark anew."""
+        """Write title, names and remark."""
         self.set_title(title)
         for shown, name in zip(self._names, names, strict=True):
             shown.setText(name)
@@ -54,7 +52,7 @@ class _Section(Panel):
 
 
 class AppearancePanel(_Section):
-    """Theme, scale, layout; all but the scale at once."""
+    """Theme, scale, layout; all but the scale apply at once."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
@@ -84,7 +82,7 @@ class AppearancePanel(_Section):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what is in use."""
+        """Show the present choices."""
         self.theme.choose(self._context.theme.mode.value)
         self.density.choose(self._context.theme.density.name.lower())
         percent = whole_number(self._context.settings, SCALE_KEY, SCALES_PERCENT[0])
@@ -112,13 +110,13 @@ class LanguagePanel(_Section):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what is in use."""
+        """Show the present choices."""
         self.language.choose(shown_language())
         self.zone.choose(UTC if self._context.times.utc else LOCAL)
 
 
 class NotificationsPanel(_Section):
-    """Through what alerts are told, also without a window; the rules themselves are on their page."""
+    """Channels of alerts, also without a window; the rules themselves are on their page."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
@@ -158,7 +156,7 @@ class NotificationsPanel(_Section):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what is in use."""
+        """Show the present choices."""
         self.desktop.setChecked(is_on(self._settings, SYSTEM_NOTICES_KEY, default=True))
         hours = read_quiet_hours(self._settings)
         for field, value in ((self.quiet_from, hours.begin), (self.quiet_to, hours.end)):

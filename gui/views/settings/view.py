@@ -1,4 +1,4 @@
-"""The Settings page: sections on the left, one of them on the right. Everything is kept at once, unless it says otherwise."""
+"""The Settings page: sections on the left, one of them on the right. Changes are stored at once, unless a section differs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[PageContext], Section]], ...] = 
     ("keyboard", "Keyboard", "keyboard", KeyboardPanel),
     ("notifications", "Notifications", "bell", NotificationsPanel),
 )
-"""Key, English title, glyph, and what makes it when it is first shown."""
+"""Key, English title, glyph, and factory of each section."""
 SECTIONS = tuple(key for key, _title, _glyph, _make in _SECTIONS)
-"""What `SettingsView.open` takes as ``show``."""
+"""Values of ``show`` in `SettingsView.open`."""
 
 
 class SettingsView(PageView):
-    """Sections are made when they are first shown."""
+    """Makes sections when they are first shown."""
 
     page_id = "settings"
     dims_when_lost = False
@@ -100,7 +100,6 @@ class SettingsView(PageView):
         self._refresh()
 
     def section(self, key: str) -> Section:
-        """A section that was shown."""
         return self._parts[key].widget
 
     # ---- inside --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`BrokersPanel`: the brokers of an attached cluster, whether each answers, and what it can and cannot do."""
+"""`BrokersPanel`: the brokers of an attached cluster, whether each answers, and its abilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gui.words.text import UNKNOWN, bytes_text, tr
 from monitoring.state import ClusterState
 
 ROWS_SHOWN = 5
-"""More of them are scrolled to: the figures below are looked at longer."""
+"""Visible rows; more are scrolled, because the figures below matter more."""
 ABOVE_ROWS = 36 + Size.HEADER + 4
 """Title, head of the table and the edges of the panel, px."""
 
@@ -67,12 +67,11 @@ class BrokersPanel(Panel):
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:
-        """Take new figures."""
         self.rows.set_rows(broker_rows(state))
         self._give_height()
 
     def _give_height(self) -> None:
-        """Be as high as the rows are, which are few."""
+        """Be as high as the rows."""
         count = min(max(self.rows.rowCount(), 1), ROWS_SHOWN)
         self.setFixedHeight(ABOVE_ROWS + count * self._theme.density.value)
 

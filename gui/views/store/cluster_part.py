@@ -1,4 +1,4 @@
-"""`ClusterPart`: an attached cluster on the Store page: brokers, what each tells of itself, and why the rest is not known."""
+"""`ClusterPart`: an attached cluster on the Store page: brokers, their figures, and why the rest is unknown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TEXTS: Mapping[FigureUnit, Callable[[float], str]] = {
 
 
 def figure_text(figure: RuntimeFigure, value: Value, times: TimeZoneChoice) -> str:
-    """A value with its unit; a dash for what is not told."""
+    """A value with its unit; a dash for an unknown one."""
     if value is None:
         return UNKNOWN
     if isinstance(value, str):
@@ -59,7 +59,7 @@ def figure_text(figure: RuntimeFigure, value: Value, times: TimeZoneChoice) -> s
 
 
 def _number(value: Value) -> float | None:
-    """What it sorts by; words go last, as what is not known."""
+    """Sort key of a value; words and unknown values sort last."""
     return None if isinstance(value, str) else value
 
 
@@ -72,15 +72,15 @@ def _meaning(row: FigureRow) -> str:
 
 
 class FiguresPanel(Panel):
-    """Cells of a broker that is far from the others are amber, and the row says that they differ."""
+    """Marks cells that are far from the other brokers amber, and says so in the row."""
 
     def __init__(self, context: PageContext, brokers: Sequence[str], again: Callable[[], None]) -> None:
         """Make a table for these brokers.
 
         Args:
             context: Of the page.
-            brokers: Their names, in order; also of those that tell nothing now.
-            again: Asks them once more.
+            brokers: Their names, in order; also of brokers without an answer.
+            again: Asks them again.
         """
         super().__init__(" ", flush=True)
         self.brokers = tuple(brokers)
@@ -103,11 +103,11 @@ class FiguresPanel(Panel):
         self.retranslate()
 
     def show_faults(self, faults: Mapping[str, str]) -> None:
-        """Know why brokers tell nothing, by name."""
+        """Set the faults of brokers, by name."""
         self._faults = faults
 
     def show_runtime(self, runtime: BrokerRuntime, notice: str) -> None:
-        """Show what was told; ``notice`` says whose figures are missing."""
+        """Show the figures; ``notice`` names brokers whose figures are missing."""
         self._tables = tables_of(runtime, self.brokers)
         self._read.answered()
         self._read.show_in(self.grid, "", self._again)
@@ -116,7 +116,7 @@ class FiguresPanel(Panel):
         self._show_title()
 
     def show_failure(self, error: OrbitError) -> None:
-        """Say that the figures were not read."""
+        """Show that the figures were not read."""
         self._read.refused(error)
         self._read.show_in(self.grid, lambda: tr("The figures were not read."), self._again)
         self.missing.say("")
@@ -174,11 +174,11 @@ class FiguresPanel(Panel):
 
 
 class ClusterPart(QWidget):
-    """Stands where the files of an own broker are shown.
+    """Replaces the files of an own broker.
 
     Args:
         context: Of the page.
-        again: Asks the brokers once more.
+        again: Asks the brokers again.
     """
 
     def __init__(self, context: PageContext, again: Callable[[], None]) -> None:
@@ -188,7 +188,7 @@ class ClusterPart(QWidget):
         self._told: tuple[BrokerRuntime, str] | OrbitError | None = None
         self.brokers = BrokersPanel(context.theme)
         self.figures: FiguresPanel | None = None
-        """Made anew when other brokers are there: they are its columns."""
+        """Created again for other brokers, because they are its columns."""
         self.inside = label(role="caption", wrap=True)
         self.inside.hide()
         self._fault: OrbitError | None = None
@@ -199,7 +199,6 @@ class ClusterPart(QWidget):
         self._lines.addWidget(self.inside)
 
     def show_state(self, state: ClusterState) -> None:
-        """Take new figures of the cluster."""
         self.brokers.show_state(state)
         names = tuple(state.catalog.brokers)
         if self.figures is None or self.figures.brokers != names:
@@ -208,17 +207,17 @@ class ClusterPart(QWidget):
             self.figures.show_faults(state.faults)
 
     def show_runtime(self, runtime: BrokerRuntime, answer: BrokerAnswer) -> None:
-        """Show what the brokers told of themselves."""
+        """Show the figures of the brokers."""
         self._told = (runtime, answer.notice)
         self._show_told()
 
     def show_failure(self, error: OrbitError) -> None:
-        """Say that no broker told it."""
+        """Show that no broker answered."""
         self._told = error
         self._show_told()
 
     def show_inside(self, fault: OrbitError | None) -> None:
-        """Say in one line why files, flushes and cleanings are missing; None: that is not known yet."""
+        """Say in one line why files, flushes and cleanings are missing; None: unknown yet."""
         self._fault = fault
         self._show_inside()
 

@@ -1,4 +1,4 @@
-"""`FilesPart`: consume queues, index files, cleaning runs and the broker's own figures, below the charts of the Store page."""
+"""`FilesPart`: consume queues, index files, cleaning runs and the broker's figures, below the charts of the Store page."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _cleaning_tip(row: CleaningRow) -> str:
 
 
 class FilesPart(QWidget):
-    """Says that it waits until a picture or a failure is shown."""
+    """Shows itself as loading until a picture or a failure is shown."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
@@ -165,7 +165,6 @@ class FilesPart(QWidget):
         return self.queue_grid, self.index_grid, self.cleaning_grid
 
     def show_picture(self, picture: StorePicture) -> None:
-        """Show the store as it was read."""
         self._picture = picture
         for grid in self._grids:
             grid.set_loading(False)
@@ -184,13 +183,13 @@ class FilesPart(QWidget):
         self._show_runtime()
 
     def show_failure(self, text: str, again: Callable[[], None]) -> None:
-        """Say that the store was never read; ``again`` reads it once more."""
+        """Show that the store was never read; ``again`` reads it."""
         for grid in self._grids:
             grid.set_loading(False)
             grid.set_error(text, "", tr("Retry"), again)
 
     def show_runtime(self, runtime: BrokerRuntime | None) -> None:
-        """Show what the broker counts; None: not known."""
+        """Show the counters of the broker; None: unknown."""
         self._runtime = runtime
         self._show_runtime()
 
@@ -224,7 +223,7 @@ class FilesPart(QWidget):
 
 
 def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[tuple[str, str]]:
-    """How the broker flushes and how long its puts took, as names and values."""
+    """Flush mode and put times of the broker, as names and values."""
     flush = tr("asynchronous, every {time}", time=duration_text(picture.flush_interval_ms))
     mode = tr("synchronous") if picture.flush_disk_type == "SYNC_FLUSH" else flush
     took = picture.flush_took_us

@@ -38,17 +38,17 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 ASK_MS = 2_000
-"""Least time between two looks at the store."""
+"""Minimum interval of reads."""
 GROWTH_SPAN_MS = 15 * 60_000
-"""What the growth of the disk looks back at."""
+"""Span of the disk growth."""
 AFTER_CLEANING_MS = 300
 FILES_HEIGHT_MIN = 200
-"""Kept free until what lies there is made."""
+"""Reserved height until the files are made."""
 _SERIES = {"p99": "totals.put_p99_ms", "p50": "totals.put_p50_ms", "flush": "totals.flush_max_ms"}
 
 
 class StoreView(PageView):
-    """Shows the store of a broker that Orbit runs itself."""
+    """Shows the store of Orbit's own broker, or the brokers of an attached cluster."""
 
     page_id = "store"
 
@@ -62,7 +62,7 @@ class StoreView(PageView):
         self._runtime_fault: OrbitError | None = None
         self._asked_ms = self._read_ms = -1
         self.cluster: ClusterPart | None = None
-        """Only of an attached cluster."""
+        """Only for an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self.clean_button = IconButton(theme, "trash", " ", on_click=self._clean_clicked)
@@ -107,11 +107,11 @@ class StoreView(PageView):
 
     @property
     def brokers(self) -> BrokersPanel | None:
-        """The table of brokers; only of an attached cluster."""
+        """The table of brokers; only for an attached cluster."""
         return None if self.cluster is None else self.cluster.brokers
 
     def _show_cluster(self, state: ClusterState) -> None:
-        """An attached cluster is its brokers, which tell figures; of the inside of them no more is known from outside."""
+        """Show the brokers of an attached cluster, because their files are unknown from outside."""
         if self.cluster is None and state.is_from_outside:
             self.cluster = self._make_cluster()
             self._show_fault()
@@ -119,7 +119,7 @@ class StoreView(PageView):
             self.cluster.show_state(state)
 
     def _make_cluster(self) -> ClusterPart:
-        """What stands in place of the files, above the charts: put times are told by brokers, too."""
+        """Make the part that replaces the files, above the charts, because brokers report put times too."""
         made = ClusterPart(self.context, self.refresh)
         for part in (self.problem, self.log_panel, self._files):
             part.hide()
@@ -165,7 +165,7 @@ class StoreView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_clean(self) -> ActionDialog:
-        """Ask whether what is past its time is to be deleted now."""
+        """Ask whether to delete expired files now."""
         picture, ready = self._picture, self.context.source.ready
         facts = []
         if picture is not None:
@@ -219,7 +219,7 @@ class StoreView(PageView):
 
     @property
     def files(self) -> FilesPart:
-        """What lies below the charts."""
+        """The part below the charts."""
         return self._files.widget
 
     def _make_files(self) -> FilesPart:
@@ -246,7 +246,7 @@ class StoreView(PageView):
         self._show_fault()
 
     def _show_fault(self) -> None:
-        """Say what went wrong, in place of the figures or above them."""
+        """Show the fault in place of the figures or above them."""
         if self.cluster is not None:
             self.cluster.show_inside(self._fault)
             return
@@ -301,7 +301,6 @@ class StoreView(PageView):
         self.disk.show_picture(picture, self._growth())
 
     def _time_text(self, at_ms: int) -> str:
-        """When figures were asked for."""
         return self.context.times.seconds(at_ms) if at_ms >= 0 else UNKNOWN
 
     def _show_log(self, picture: StorePicture) -> None:
@@ -357,14 +356,14 @@ class StoreView(PageView):
 
 
 def _early_text(picture: StorePicture) -> str:
-    """Whether files go before their time."""
+    """Whether files are deleted before their time."""
     if picture.clean_forcibly:
         return tr("Above {percent} % of the disk, files go before their time.", percent=picture.clean_forcibly_percent)
     return tr("No file goes before its time.")
 
 
 def _tick_text(value: float) -> str:
-    """Of an axis in ms: parts where there is little to tell apart."""
+    """A tick of the axis in ms, with a fraction for small values."""
     return short_count_text(value) if value >= 10 else f"{value:g}"
 
 

@@ -1,4 +1,4 @@
-"""`TailBar`: which topics are followed, and the filter."""
+"""`TailBar`: the followed topics, and the filter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gui.words.text import tr
 from monitoring.state import ClusterState
 
 TOPICS_MAX = 12
-"""Chips that fit; more topics are followed by a filter such as ``topic ~ "^order"``."""
+"""Maximum of chips; more topics are followed by a filter such as ``topic ~ "^order"``."""
 CHIP_CHARACTERS_MAX = 40
 EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
@@ -28,8 +28,8 @@ class TailBar(QWidget):
     """Topics as chips, a field that adds one, and the filter.
 
     Signals:
-        changed: Topics or filter are others now.
-        plan_wanted: What is stored already is to be searched; carries the filter.
+        changed: Topics or filter changed.
+        plan_wanted: Search the stored messages; carries the filter.
     """
 
     changed = Signal()
@@ -53,7 +53,7 @@ class TailBar(QWidget):
 
     @property
     def topics(self) -> list[str]:
-        """What is followed; empty: every topic that the filter takes."""
+        """The followed topics; empty: every topic that the filter accepts."""
         return list(self._topics)
 
     @property
@@ -61,17 +61,17 @@ class TailBar(QWidget):
         return self.filter.text
 
     def set_topics(self, topics: Sequence[str]) -> None:
-        """Follow these, without telling anyone."""
+        """Set the topics without a signal."""
         self._topics = list(dict.fromkeys(topics))[:TOPICS_MAX]
         self._show_chips()
 
     def set_filter(self, text: str) -> None:
-        """Write the filter, without telling anyone."""
+        """Set the filter without a signal."""
         self._told = text.strip()
         self.filter.set_text(text)
 
     def show_choices(self, state: ClusterState) -> None:
-        """Topics to choose from, and names for the filter."""
+        """Offer topics, and names for the filter."""
         self.names.take_state(state)
         names = topic_names(state)
         if names != self._known:
@@ -94,7 +94,7 @@ class TailBar(QWidget):
         self.topic_text.clear()
 
     def remove_topic(self, topic: str) -> None:
-        """Follow a topic no longer."""
+        """Stop following a topic."""
         self._topics.remove(topic)
         self._show_chips()
         self.changed.emit()

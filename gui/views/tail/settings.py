@@ -1,4 +1,4 @@
-"""Colour rules as they are kept between starts."""
+"""Colour rules in the settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RULES_KEY = "tail/rules"
 
 
 def load_rules(settings: QSettings) -> list[ColourRule]:
-    """The rules that were used last; none where the setting cannot be read."""
+    """The rules used last; none where the setting is unreadable."""
     try:
         kept = json.loads(str(settings.value(RULES_KEY, "[]")))
     except json.JSONDecodeError:
@@ -26,5 +26,5 @@ def load_rules(settings: QSettings) -> list[ColourRule]:
 
 
 def save_rules(settings: QSettings, rules: Sequence[ColourRule]) -> None:
-    """Keep the rules."""
+    """Store the rules."""
     settings.setValue(RULES_KEY, json.dumps([[rule.filter, rule.mark.value] for rule in rules], ensure_ascii=False))

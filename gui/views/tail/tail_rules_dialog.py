@@ -25,10 +25,10 @@ MARK_NAMES = {State.WARNING: "Amber", State.CRITICAL: "Red", State.HEALTHY: "Gre
 
 
 class TailRulesDialog(FittedDialog):
-    """The first rule that a message passes marks it. Whether a rule can be read is for the broker process to say.
+    """The first rule that a message passes marks it. The broker process checks whether a rule is valid.
 
     Signals:
-        wanted: Another list of rules is to be used; carries it.
+        wanted: Use another list of rules; carries it.
     """
 
     wanted = Signal(list)
@@ -47,7 +47,7 @@ class TailRulesDialog(FittedDialog):
             self.add(rule)
 
     def rules(self) -> list[ColourRule]:
-        """What was entered; empty lines are left out."""
+        """The entered rules; empty lines are left out."""
         return [ColourRule(text, line.mark) for line in self.lines if (text := line.filter.text().strip())]
 
     def add(self, rule: ColourRule | None = None) -> None:
@@ -59,7 +59,7 @@ class TailRulesDialog(FittedDialog):
         self._check()
 
     def show_error(self, error: OrbitError) -> None:
-        """Say why the rules are not used."""
+        """Show why the rules are refused."""
         self.error.setText(error_text(error))
         self.error.show()
 
@@ -110,5 +110,4 @@ class _Line(QWidget):
 
     @property
     def mark(self) -> State:
-        """The chosen colour."""
         return MARKS[self.colour.currentIndex()]

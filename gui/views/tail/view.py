@@ -1,4 +1,4 @@
-"""The Live tail page: what arrives in chosen topics, as it arrives."""
+"""The Live tail page: messages of chosen topics as they arrive."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ NOTICE_SECONDS = 10
 """How long the notice stays after messages were left out."""
 BARS_HEIGHT = 84
 HIDDEN_ROWS_MAX = 5_000
-"""So many rows wait while the page is not shown; then they go into the ring, which need not be kept twice."""
+"""Rows that wait while the page is hidden; beyond it they go into the ring."""
 
 
 class TailView(PageView):
-    """Follows topics. A pause holds the rows still and goes on collecting; so does a page that is not shown."""
+    """Follows topics. While paused or hidden it holds the rows still and continues to collect."""
 
     page_id = "tail"
 
@@ -140,13 +140,12 @@ class TailView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Begin anew with the topics, filter and rules of now, from where the newest batch ended."""
+        """Begin again with the present topics, filter and rules, from the end of the newest batch."""
         self.title_changed.emit(self.tab_title())
         if self.context.source.status is SourceStatus.READY:
             self.session.begin(self._query(self.rules), self._begun, self._refused)
 
     def toggle_pause(self) -> None:
-        """Hold the rows still, or go on."""
         self._hold(held=not self.buffer.is_held)
 
     def clear(self) -> None:
@@ -156,7 +155,7 @@ class TailView(PageView):
         self._show_figures()
 
     def search_stored(self) -> None:
-        """Search what is stored already for what is followed."""
+        """Search the stored messages with the followed topics and filter."""
         self._search(plan_only=False)
 
     def _search(self, *, plan_only: bool) -> None:
@@ -278,7 +277,7 @@ class TailView(PageView):
         self._show_figures()
 
     def _scrolled(self, value: int) -> None:
-        """Who scrolls down reads: rows that come would push what is read away."""
+        """Pause when the user scrolls down, because arriving rows would move the read ones away."""
         if value > 0 and not self.buffer.is_held and self.grid.view.verticalScrollBar().isVisible():
             self._hold(held=True)
 

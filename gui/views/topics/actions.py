@@ -1,4 +1,4 @@
-"""What a person does to a topic: send to it, delete it."""
+"""Actions on a topic: send to it, delete it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUPS_NAMED = 6
 
 
 def send_dialog(context: PageContext, state: ClusterState | None, topic: str, parent: QWidget) -> ComposeDialog:
-    """Open the dialog that sends a message to a topic; what was sent can be looked at from there."""
+    """Open the dialog that sends a message to a topic; its receipt leads to the sent message."""
 
     def show(sent_to: str, receipt: object) -> None:
         offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
@@ -34,7 +34,7 @@ def send_dialog(context: PageContext, state: ClusterState | None, topic: str, pa
 
 
 def delete_fault(topic: TopicRow, state: ClusterState) -> str:
-    """Why a topic cannot be deleted, in words; empty when it can."""
+    """Why a topic cannot be deleted; empty when it can."""
     row = state.catalog.topics.index(topic.name) if topic.name in state.catalog.topics else -1
     return tr("The broker needs this topic itself.") if row >= 0 and state.catalog.topic_is_system[row] else ""
 
@@ -42,7 +42,7 @@ def delete_fault(topic: TopicRow, state: ClusterState) -> str:
 def delete_dialog(
     source: ClusterSource, theme: ThemeManager, topic: TopicRow, state: ClusterState, parent: QWidget
 ) -> ActionDialog:
-    """Ask whether a topic is to go, with what goes with it."""
+    """Ask whether to delete a topic, with its consequences."""
     groups = topic_group_rows(state, topic.name)
     names = ", ".join(f"{group.name} ({count_text(group.lag_messages)})" for group in groups[:GROUPS_NAMED])
     online = sum(max(0, group.members) for group in groups)

@@ -45,15 +45,15 @@ _HEALTH_STATES = {
 
 @dataclass(frozen=True, slots=True)
 class TopicColumnSources:
-    """What the columns ask beside the row; only for rows that are painted, or sorted by.
+    """What the columns read beside the row; only for painted or sorted rows.
 
     Attributes:
-        put_rates: The sparkline of a topic, None for nothing written.
+        put_rates: The sparkline of a topic, None for no writes.
         groups: Groups of a topic and their lag, largest first.
-        topic_type: What it is for; None while not known.
-        measure: It on disk; None while not measured.
-        measured_ago_ms: How long ago its size on disk was measured; -1: not known.
-        is_favourite: Whether it stands among the favourites.
+        topic_type: Its type; None while unknown.
+        measure: Its size on disk; None while not measured.
+        measured_ago_ms: Age of that measure; -1: unknown.
+        is_favourite: Whether it is a favourite.
     """
 
     put_rates: Callable[[TopicRow], Sequence[float] | None]
@@ -64,7 +64,7 @@ class TopicColumnSources:
     is_favourite: Callable[[TopicRow], bool]
 
     def section(self, row: TopicRow) -> str:
-        """Heading under which a topic stands."""
+        """Section of a topic."""
         if self.is_favourite(row):
             return FAVOURITES
         return SYSTEM_TOPICS if row.is_system else YOUR_TOPICS
@@ -76,7 +76,6 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
 
 
 def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """What a topic is."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
@@ -96,7 +95,6 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
 
 
 def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """What comes in, and what is kept of it."""
     return [
         Column(
             "in",
@@ -132,7 +130,6 @@ def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
 
 
 def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """Who lags, and what it takes."""
     return [
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
                tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168, gives_way=6),
@@ -175,12 +172,12 @@ def group_columns() -> list[Column[TopicGroupRow]]:
 
 
 def type_text(kind: TopicType | None) -> str:
-    """What a topic is for, in a word."""
+    """The type of a topic, in a word."""
     return tr(kind.value) if kind is not None else UNKNOWN
 
 
 def type_state(kind: TopicType | None) -> State:
-    """Colour of that word."""
+    """Colour of a type."""
     return TYPE_STATES.get(kind, State.PLAIN) if kind is not None else State.PLAIN
 
 
@@ -199,14 +196,14 @@ def all_groups_text(groups: Sequence[tuple[str, float]]) -> str:
 
 
 def measure_text(measure: TopicMeasure | None) -> str:
-    """``8.1 GiB``; ``≈`` before what comes from a part of the records."""
+    """``8.1 GiB``; ``≈`` before an estimate."""
     if measure is None:
         return UNKNOWN
     return f"≈ {bytes_text(measure.bytes)}" if measure.is_estimate else bytes_text(measure.bytes)
 
 
 def measure_tip(measure: TopicMeasure | None, ago_ms: int) -> str:
-    """What the size on disk counts, and when it was counted; -1: not known."""
+    """What the size on disk counts, and the age of the measure; -1: unknown."""
     if measure is None:
         return tr("Not measured yet")
     exact = bytes_exact_text(measure.bytes)
@@ -225,7 +222,7 @@ def age_text(row: TopicRow) -> str:
 
 
 def members_text(row: TopicGroupRow) -> str:
-    """How many clients of a group are online."""
+    """Online clients of a group."""
     return online_text(row.members)
 
 

@@ -28,7 +28,7 @@ from monitoring.state import ClusterState
 SKEW_WARNING = 1.5
 EVEN_UP_TO = 1.2
 GROUPS_WIDTH_WITH_CLIENTS = 300
-"""Below this width of the table of groups its clients are left out."""
+"""Minimum width of the table of groups at which clients are shown."""
 PERMISSION_WORDS = {6: "read and write", 4: "read only", 2: "write only", 0: "none"}
 
 
@@ -38,7 +38,7 @@ def permission_text(permission: int) -> str:
 
 
 class TopicDetail(QWidget):
-    """What the page says about one topic.
+    """The facts of one topic.
 
     Args:
         context: Of the page.
@@ -85,7 +85,7 @@ class TopicDetail(QWidget):
         self.retranslate()
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None) -> None:
-        """Show a topic as it is in ``state``; None empties the strip."""
+        """Show a topic of ``state``; None empties the strip."""
         self._topic = None if state is None else topic
         self.setVisible(self._topic is not None)
         if topic is None or state is None:
@@ -129,7 +129,7 @@ class TopicDetail(QWidget):
     # ---- settings ------------------------------------------------------------------------------------------------------
 
     def _show_settings(self) -> None:
-        """Show what there is room for, what matters most first; the page of the topic has all of it."""
+        """Show the pairs that fit, most important first; the page of the topic has all."""
         topic = self._topic
         if topic is None:
             return
@@ -177,7 +177,7 @@ def _queues_text(topic: TopicRow) -> str:
 
 
 def bars_text(queues: list[QueueRow], ratio: float) -> str:
-    """What the messages of the queues say about skew, in a sentence."""
+    """Distribution of the kept messages over the queues, in a sentence."""
     rates = [queue.put_rate for queue in queues if not math.isnan(queue.put_rate)]
     if math.isnan(ratio) or (rates and sum(rates) <= 0 and ratio < SKEW_WARNING):
         return _writes_text(queues, rates)
@@ -200,5 +200,5 @@ def _writes_text(queues: list[QueueRow], rates: list[float]) -> str:
 
 
 def _unbroken(figure: str) -> str:
-    """A figure that keeps its unit on the same line."""
+    """A figure that stays on one line with its unit."""
     return figure.replace(" ", "\u00a0")

@@ -1,4 +1,4 @@
-"""`TopicsExport`: settings of topics written to a file, which can be imported again."""
+"""`TopicsExport`: writes settings of topics to a file that can be imported again."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from monitoring.admin.topic_files import topics_csv, topics_json
 
 
 class TopicsExport(QObject):
-    """A button, and what follows from it.
+    """A button with its dialog.
 
     Args:
         context: Of the page.
-        topics: Whose settings are written.
+        topics: Returns the exported settings.
         page: The page.
     """
 
@@ -39,7 +39,7 @@ class TopicsExport(QObject):
         self.button.set_tip(tr("Export the settings of the topics that are listed…"))
 
     def ask_path(self) -> QFileDialog | None:
-        """Ask where to; None where no settings are known."""
+        """Ask for the file; None where no settings are known."""
         if not self._topics():
             self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.WARNING)
             return None
@@ -54,7 +54,7 @@ class TopicsExport(QObject):
         return dialog
 
     def write(self, path: Path) -> None:
-        """Write the settings, as CSV where the name says so, off the GUI thread."""
+        """Write the settings off the GUI thread, as CSV where the name says so."""
         topics = self._topics()
         make = topics_csv if path.suffix.lower() == ".csv" else topics_json
         count = count_text(len(topics))

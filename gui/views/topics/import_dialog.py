@@ -1,4 +1,4 @@
-"""`ImportTopicsDialog`: settings of topics from a file: what they would change first, what became of each after."""
+"""`ImportTopicsDialog`: settings of topics from a file: a preview of the changes, then the result of each."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ WIDTH, HEIGHT = 860, 560
 
 
 class ImportTopicsDialog(FittedDialog):
-    """Nothing is changed before its button is pressed. While it works, closing it stops it.
+    """Changes nothing before its button is pressed. Closing it stops a running import.
 
     Args:
         context: Of the page.
-        is_own: Whether a topic is the broker's own, which is left out.
+        is_own: Whether a topic is the broker's own; those are left out.
         parent: The page.
 
     Signals:
-        imported: The broker took some; carries how many.
+        imported: The broker accepted some; carries how many.
     """
 
     imported = Signal(int)
@@ -62,7 +62,7 @@ class ImportTopicsDialog(FittedDialog):
         self._existing: Mapping[str, TopicSettings] | None = None
         self._run: TopicImportRun | None = None
         self._done: list[int] = []
-        """Numbers of the entries that are carried out, in order."""
+        """Numbers of the imported entries, in order."""
         self._refusal = read_only_reason(context.source)
         self.model: ColumnTableModel[TopicImport] = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
@@ -83,7 +83,7 @@ class ImportTopicsDialog(FittedDialog):
     # ---- what is asked ---------------------------------------------------------------------------------------------
 
     def ask_file(self) -> QFileDialog:
-        """Let a file be chosen."""
+        """Let the user choose a file."""
         dialog = QFileDialog(self, tr("Import topics"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
@@ -93,7 +93,7 @@ class ImportTopicsDialog(FittedDialog):
         return dialog
 
     def read(self, path: Path) -> None:
-        """Read a file, and ask what the cluster has now."""
+        """Read a file and the present settings."""
         if self._run is not None and self._run.is_running:
             return
         self._entries = self._existing = self._run = None
@@ -109,7 +109,7 @@ class ImportTopicsDialog(FittedDialog):
         self._query.ask(self._context.source.ask(ask_all_settings()), self._take_settings, self._settings_failed)
 
     def start(self) -> None:
-        """Do what is shown."""
+        """Import the taken topics."""
         wanted = [one for one in self.model.rows if one.is_taken]
         if not self._can_start(len(wanted)):
             return
@@ -127,7 +127,7 @@ class ImportTopicsDialog(FittedDialog):
             self._show()
 
     def reject(self) -> None:
-        """Stop what runs, or close."""
+        """Stop a running import, or close."""
         if self._run is not None and self._run.is_running:
             self._run.stop()
         else:
@@ -278,7 +278,7 @@ class ImportTopicsDialog(FittedDialog):
         dialog.open()
 
     def write_receipt(self, path: Path) -> None:
-        """Write what became of each as CSV, off the GUI thread."""
+        """Write the result of each as CSV, off the GUI thread."""
         rows = [(one, differences(one)) for one in self.model.rows]
         words = {one.number: text for one, text in rows}
         write_file(

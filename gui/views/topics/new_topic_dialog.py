@@ -1,4 +1,4 @@
-"""`NewTopicDialog`: name, queues and permission of a topic to be made."""
+"""`NewTopicDialog`: name, queues and permission of a new topic."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ NAME_FAULTS = {
 
 
 class NewTopicDialog(FittedDialog):
-    """Asks for a topic and makes it. The window stays usable while the broker answers.
+    """Asks for a topic and creates it. The window stays usable while the broker answers.
 
     Signals:
-        created: The broker made the topic; carries its name.
+        created: The broker created the topic; carries its name.
     """
 
     created = Signal(str)
 
     def __init__(self, source: ClusterSource, existing: Callable[[], list[str]], parent: QWidget | None = None) -> None:
-        """Create the dialog; ``existing`` names the topics that there are."""
+        """Create the dialog; ``existing`` returns the names of topics."""
         super().__init__(parent)
         self._source = source
         self._existing = existing
@@ -79,7 +79,7 @@ class NewTopicDialog(FittedDialog):
 
     @property
     def fault(self) -> str:
-        """Which name rule is broken, as `topic_name_fault` says it."""
+        """The broken name rule, as in `topic_name_fault`."""
         return topic_name_fault(self.name.text(), self._existing())
 
     def _build(self) -> None:

@@ -1,4 +1,4 @@
-"""`QueuesPanel`: the queues of a topic, which of them is written when, what goes in and out, and what sends to it."""
+"""`QueuesPanel`: the queues of a topic, their write rates over time, traffic, and a composer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SPARKLINE_MS, SPARKLINE_POINTS = 15 * 60_000, 60
 OVER_TIME_WIDTH_MIN = 320
 TRAFFIC, TAGS = "traffic", "tags"
 CHART_KEY = "topic/chart"
-"""Setting: which of the two the chart shows."""
+"""Setting: the chosen chart."""
 
 
 class QueuesPanel(QWidget):
@@ -48,8 +48,8 @@ class QueuesPanel(QWidget):
 
     Signals:
         queue_wanted: Browse a queue; carries its id.
-        sent_wanted: A message that was sent here is to be shown; carries its topic and `SendReceipt`.
-        composer_wanted: All fields of the composer are wanted, in a dialog.
+        sent_wanted: Show a sent message; carries its topic and `SendReceipt`.
+        composer_wanted: Open all fields of the composer in a dialog.
     """
 
     queue_wanted = Signal(int)
@@ -75,7 +75,7 @@ class QueuesPanel(QWidget):
         self.scale = HeatScale(theme, State.DELAYED)
         self.rates = HistoryMatrix(context.source, self)
         self.recent = HistoryMatrix(context.source, self, columns=SPARKLINE_POINTS)
-        """The quarter of an hour of the sparklines, whatever time the page shows."""
+        """The quarter of an hour of the sparklines, independent of the page's time range."""
         self.composer: LaterPart[ComposePanel] = LaterPart(self._make_composer)
         self.composer.setMinimumWidth(WIDTH_MIN)  # already before it is made
         self.chart = TimeChart(
@@ -110,7 +110,7 @@ class QueuesPanel(QWidget):
         self.retranslate()
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:
-        """Show a topic as it is in ``state``; None empties the panel."""
+        """Show a topic of ``state``; None empties the panel."""
         self._state = state
         self._measure = measure or NO_MEASURE
         self._topic = topic.name if topic is not None else ""
@@ -186,7 +186,7 @@ class QueuesPanel(QWidget):
         return made
 
     def compose(self) -> None:
-        """Put the cursor into the composer."""
+        """Focus the composer."""
         self.composer.make().take_focus()
 
     # ---- in and out, or in by tag --------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ class QueuesPanel(QWidget):
             self.grid.select_key(ids[row])
 
     def _rates_of(self, row: TopicQueueRow) -> Sequence[float] | None:
-        """What was written to a queue in the last quarter of an hour, messages/s; None: nothing, or not known."""
+        """Write rates of a queue in the last quarter of an hour, messages/s; None: no writes, or unknown."""
         ids = sorted(one.queue_id for one in self.model.rows)[:NAMES_MAX]
         values = self.recent.matrix.values
         if row.queue_id not in ids or values.shape[0] != len(ids):

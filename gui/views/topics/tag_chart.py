@@ -1,4 +1,4 @@
-"""`TagChart`: what comes into a topic by tag, as stacked bars over time."""
+"""`TagChart`: messages into a topic by tag, as stacked bars over time."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ OTHERS_SERIES = 6
 
 
 class TagChart(QWidget):
-    """Bars, and under them from what they are estimated.
+    """Bars, and below them the basis of the estimate.
 
     Args:
         context: Of the page.
 
     Signals:
-        brushed: A part of the time was dragged out; carries its begin and end, ms since the epoch.
+        brushed: A time was dragged; carries its begin and end, ms since the epoch.
     """
 
     brushed = Signal(object, object)
@@ -61,7 +61,7 @@ class TagChart(QWidget):
         self.retranslate()
 
     def show_topic(self, topic: str, state: ClusterState, from_ms: int, to_ms: int) -> None:
-        """Show a time of a topic; what is not known yet is asked for."""
+        """Show a time of a topic; unknown parts are read."""
         if self._shown is not None and self._shown[0] != topic:
             self.legend.set_entries([])
         self._shown = (topic, state, from_ms, to_ms)
@@ -77,7 +77,6 @@ class TagChart(QWidget):
 
     @property
     def layers(self) -> list[TagLayer]:
-        """What is drawn."""
         if self._shown is None:
             return []
         topic, _state, from_ms, to_ms = self._shown
@@ -129,5 +128,5 @@ def _name(tag: str) -> str:
 
 
 def _newest(layer: TagLayer) -> float:
-    """The rate of the last part of which something is known."""
+    """The last known rate."""
     return next((rate for rate in reversed(layer.rates) if not math.isnan(rate)), math.nan)

@@ -21,7 +21,7 @@ def topic_queue_columns(
     Args:
         times: Zone of the times.
         now_ms: The broker's clock, to leave out today's date.
-        rates: The sparkline of a queue, None for nothing written.
+        rates: The sparkline of a queue, None for no writes.
     """
     return [
         Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, kind=CellKind.STRONG, right=True,
@@ -58,8 +58,8 @@ def topic_consumer_columns(
 
     Args:
         lag: Of a group on this topic.
-        behind: Likewise, ms.
-        state: What a group does, in a word.
+        behind: Of a group on this topic, ms.
+        state: Word and colour of a group's state.
     """
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),

@@ -1,4 +1,4 @@
-"""What can be asked for in the filter of the Topics page: ``type:FIFO lag>1000 group:settle``."""
+"""Conditions of the filter of the Topics page: ``type:FIFO lag>1000 group:settle``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def topic_fields(sources: TopicColumnSources, groups: Callable[[], Sequence[str]
     """The fields, in the order of the columns.
 
     Args:
-        sources: What is known of topics beside their rows.
-        groups: Names of all groups, to choose from.
+        sources: Facts of topics beside their rows.
+        groups: Returns the names of all groups.
     """
 
     def disk(row: TopicRow) -> float:
@@ -39,5 +39,5 @@ def topic_fields(sources: TopicColumnSources, groups: Callable[[], Sequence[str]
 
 
 def type_words(kind: TopicType | None) -> tuple[str, ...]:
-    """A type as it is called, in English and in the language of the window; nothing while it is not known."""
+    """Names of a type in English and in the language of the window; empty while unknown."""
     return () if kind is None else (kind.value, tr(kind.value))

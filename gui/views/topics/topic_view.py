@@ -48,7 +48,7 @@ UNKNOWN_GROUP = TopicGroupRow("", math.nan, math.nan, -1)
 
 
 class TopicView(PageView):
-    """One topic in detail. Without a topic it shows none and says so.
+    """One topic in detail. Without a topic it shows a placeholder.
 
     `open` takes ``topic`` (its name) and ``tab`` (one of `TABS`).
     """
@@ -193,7 +193,6 @@ class TopicView(PageView):
 
     @property
     def settings(self) -> StagedSettings[TopicSettings]:
-        """The settings of the topic."""
         return self._settings.widget
 
     def _make_settings(self) -> StagedSettings[TopicSettings]:
@@ -247,7 +246,7 @@ class TopicView(PageView):
 
     @property
     def measure(self) -> TopicMeasure | None:
-        """The topic on disk, once measured."""
+        """The size of the topic on disk, once measured."""
         return self.facts.measure_of(self._topic) if self._topic else None
 
     def _show_nothing(self) -> None:

@@ -173,7 +173,7 @@ class TopicsView(PageView):
         return dialog
 
     def ask_import(self) -> ImportTopicsDialog:
-        """Open the dialog that takes settings of topics from a file."""
+        """Open the dialog that imports settings of topics from a file."""
         dialog = ImportTopicsDialog(self.context, self._is_own_of_broker, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.imported.connect(lambda _count: self.facts.forget())
@@ -184,7 +184,7 @@ class TopicsView(PageView):
         return any(topic.name == name and topic.is_system for topic in self.model.rows)
 
     def _settings_shown(self) -> list[TopicSettings]:
-        """Of the topics that the table lists, as far as they are known; the broker makes its own itself."""
+        """Known settings of the listed topics, without the broker's own."""
         found = [self.facts.settings_of(topic.name) for topic in self.model.shown_rows if not topic.is_system]
         return [one for one in found if one is not None]
 
@@ -201,7 +201,7 @@ class TopicsView(PageView):
             self.context.navigate("topic", topic=chosen.name, tab="settings")
 
     def toggle_favourite(self, topic: TopicRow | None = None) -> None:
-        """Keep a topic, or the selected one, among the favourites, or let it go."""
+        """Add a topic, or the selected one, to the favourites, or remove it."""
         chosen = topic or self.grid.selected_row
         if chosen is not None:
             self.favourites.toggle(chosen.name)
@@ -384,7 +384,7 @@ class TopicsView(PageView):
         menu.popup(at)
 
     def _add_conditions(self, menu: QMenu, topic: TopicRow) -> None:
-        """What of a topic can be filtered for, or out."""
+        """Add entries that filter for or against facts of a topic."""
         kinds = type_words(self.facts.type_of(topic.name, is_system=topic.is_system))
         found = [("type", kinds[0], kinds[1])] if kinds else []
         found += [("group", topic.slowest_group, topic.slowest_group)] if topic.slowest_group else []

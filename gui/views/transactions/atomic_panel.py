@@ -1,4 +1,4 @@
-"""`AtomicPanel`: producers with atomic transactions over several queues, and what their open ones hold back."""
+"""`AtomicPanel`: producers with atomic transactions over several queues, and the messages that open ones hold back."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AtomicPanel(QSplitter):
         self.retranslate()
 
     def state_changed(self, state: ClusterState) -> None:
-        """Take new figures; the list is read again when it is old."""
+        """Use new figures; an old list is read again."""
         self._now_ms = state.taken_ms
         totals = state.totals
         self._is_on = "atomic_open" in totals

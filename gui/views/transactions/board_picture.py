@@ -1,4 +1,4 @@
-"""From the figures of transactions to the board."""
+"""The board from the figures of transactions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GIVEN_UP_KEY = "given up"
 def board_picture(
     figures: BoardFigures | None, now_ms: int, check_times_max: int, *, is_from_outside: bool = False
 ) -> BoardPicture:
-    """Cards of all states; without figures they say that nothing is known, and of an attached cluster who does not tell."""
+    """Cards of all states; without figures they show unknown, and for an attached cluster that it reports none."""
     if figures is None:
         nan = math.nan
         figures = BoardFigures(nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)

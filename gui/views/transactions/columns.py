@@ -22,7 +22,7 @@ from gui.views.delay.columns import countdown_text
 from gui.words.text import UNKNOWN, count_text, duration_text, tr
 
 CHECKS_LOW_SHARE = 0.75
-"""From this share of the allowed checks on, the pips warn."""
+"""Share of the allowed checks from which the pips warn."""
 
 STATE_WORDS = {
     PREPARED: ("Prepared", State.PENDING),
@@ -44,7 +44,7 @@ ATOMIC_WORDS = {
 
 
 def state_word(state: str) -> tuple[str, State]:
-    """A state in the language of the window, and its colour; an unknown one as it came."""
+    """A state in the language of the window, and its colour; an unknown one unchanged."""
     word, colour = STATE_WORDS.get(state, (state, State.PLAIN))
     return tr(word), colour
 

@@ -1,4 +1,4 @@
-"""`TransactionDetail`: one transaction: its facts, what happened to it, and what can be done."""
+"""`TransactionDetail`: facts, history and actions of one transaction."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class TransactionDetail(Panel):
     """Facts above, the time line below, buttons at the end.
 
     Signals:
-        asked: An action is wanted; carries its name.
+        asked: An action was chosen; carries its name.
     """
 
     asked = Signal(str)
 
     def __init__(self, context: PageContext, refusal: Callable[[str], str], parent: QWidget | None = None) -> None:
-        """Create it; ``refusal`` says why an action cannot be done here."""
+        """Create it; ``refusal`` returns why an action is impossible here."""
         super().__init__(" ", parent=parent)
         self._refusal = refusal
         theme = context.theme
@@ -72,7 +72,7 @@ class TransactionDetail(Panel):
         self.retranslate()
 
     def show_transaction(self, shown: TransactionRow | None, now_ms: int) -> None:
-        """Show a transaction; its life comes later through `show_life`."""
+        """Show a transaction; `show_life` follows with its history."""
         if (shown.origin if shown else -1) != (self._row.origin if self._row else -1):
             self._life = None
             self.fault.hide()
@@ -80,14 +80,14 @@ class TransactionDetail(Panel):
         self._write()
 
     def show_life(self, life: TransactionLife | None) -> None:
-        """Show what the store tells of the shown transaction."""
+        """Show the history of the shown transaction."""
         self._life = life
         gone = partial(tr, "The store no longer has the records of this transaction.")
         self.fault.set(gone if life is None else "", state=State.INFO)
         self._write_line()
 
     def show_fault(self, error: OrbitError, again: Callable[[], None]) -> None:
-        """Say why nothing is told; ``again`` reads it once more."""
+        """Show why the history was not read; ``again`` reads it."""
         say_not_read(self.fault, lambda: tr("What happened was not read"), error, again)
 
     def retranslate(self) -> None:

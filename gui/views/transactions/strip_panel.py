@@ -1,4 +1,4 @@
-"""`StripPanel`: the half queue and the op queue beside each other, moved along the queues, read again when counts change."""
+"""`StripPanel`: half queue and op queue side by side, moved along the queues, read again when counts change."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _colour(cell: QueueRecord, tokens: Tokens) -> str:
 AGAIN_MS = 5_000
 LIVES = 200
 HALVES = 100
-"""Half records that are read for the strip; some of them are copies."""
+"""Half records read for the strip; some of them are copies."""
 NEWEST = -1
 
 
@@ -228,7 +228,7 @@ class StripPanel(Panel):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
 
     def show_counts(self, totals: Mapping[str, float], counted: tuple[float, ...], now_ms: int) -> None:
-        """Take new figures; the records are read again when ``counted`` differs and they have grown old."""
+        """Use new figures; old records are read again when ``counted`` differs."""
         self._totals, self._counted, self._now_ms = totals, counted, now_ms
         is_old = now_ms - self._read_ms >= AGAIN_MS
         if self._read_for != counted and is_old and not self._query.waiting:
@@ -237,7 +237,7 @@ class StripPanel(Panel):
         self._write_title()
 
     def forget(self) -> None:
-        """Read anew with the next figures."""
+        """Read again with the next figures."""
         self._read_for = None
         self._read_ms = -AGAIN_MS
 

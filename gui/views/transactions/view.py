@@ -150,7 +150,7 @@ class TransactionsView(PageView):
                 self._atomic.made.read()
 
     def _read_rows(self) -> None:
-        """Read the lists anew, also where nothing has changed in them."""
+        """Read the lists again, also where nothing has changed."""
         if self.filters.current == PAST:
             self.lists.past.read()
         self.lists.read_again()
@@ -213,7 +213,7 @@ class TransactionsView(PageView):
 
     @property
     def atomic(self) -> AtomicPanel:
-        """The other tab, made when it is first looked at."""
+        """The other tab, made on demand."""
         return self._atomic.widget
 
     def _make_atomic(self) -> AtomicPanel:
@@ -245,7 +245,7 @@ class TransactionsView(PageView):
 
     @property
     def _shown_read(self) -> ListRead:
-        """Of the list that the chosen filter shows."""
+        """Read state of the shown list."""
         return self.lists.read_of(self.filters.current)
 
     def _show_lists(self) -> None:
@@ -276,7 +276,7 @@ class TransactionsView(PageView):
         self._show_board()
 
     def _filter(self, text: str) -> None:
-        """Show what has the words: of the rows that are here at once, then of all that the broker knows."""
+        """Filter the present rows at once, then search all rows of the broker."""
         self._words = text.casefold().split()
         words = self._words
         self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)

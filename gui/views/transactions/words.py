@@ -1,4 +1,4 @@
-"""What the Transactions page says of its figures and of the list that it shows."""
+"""Texts of the Transactions page about its figures and its list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gui.words.text import count_text, tr
 
 
 def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:
-    """What stands beside the title: what asks for a look, with its count."""
+    """Chips of figures that need attention, with their counts."""
     if figures is None:
         return []
     counted = (
@@ -22,7 +22,7 @@ def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:
 
 
 def foot_words(lists: TransactionLists, filter_key: str, shown: int) -> str:
-    """How many transactions a filter lists, and of how many; empty where that is not known."""
+    """How many transactions a filter lists, and of how many; empty where unknown."""
     if lists.read_of(filter_key).is_failed:
         return ""
     if filter_key == PAST:

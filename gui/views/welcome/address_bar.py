@@ -31,7 +31,7 @@ def reach_text(address: str) -> str:
 
 
 class AddressBar(QFrame):
-    """Shows where clients connect to; Copy and Enter put the name server address on the clipboard."""
+    """Shows the name server address; Copy and Enter copy it."""
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
@@ -59,11 +59,11 @@ class AddressBar(QFrame):
 
     @property
     def address(self) -> str:
-        """What is copied; empty while not known."""
+        """The name server address; empty while unknown."""
         return self._ready.name_server if self._ready else ""
 
     def set_ready(self, ready: Ready | None) -> None:
-        """Show the addresses of a broker that accepts connections."""
+        """Show the addresses of a ready broker."""
         self._ready = ready
         self.retranslate()
 
@@ -72,11 +72,11 @@ class AddressBar(QFrame):
         self._dot.set_state(state)
 
     def take_focus(self) -> None:
-        """Put the keyboard on Copy, visibly."""
+        """Focus Copy, visibly."""
         self.copy_button.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def copy(self) -> None:
-        """Put the address on the clipboard and say so for a moment."""
+        """Copy the address and confirm it for a moment."""
         if not self.address:
             return
         QGuiApplication.clipboard().setText(self.address)

@@ -18,11 +18,11 @@ from gui.words.text import count_text, tr
 
 COPIED_SHOWN_MS = 1_500
 CODE_HEIGHT_MIN, CODE_HEIGHT = 138, 268
-"""Room for 7 lines where the window is low, and for the Java program, 15 lines."""
+"""Height of 7 lines in a low window, and of the Java program, 15 lines."""
 
 
 class CheckLine(QWidget):
-    """One step: a glyph, what it is, and how it stands."""
+    """One step: a glyph, its text, and its state."""
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
@@ -39,11 +39,11 @@ class CheckLine(QWidget):
 
     @property
     def fact(self) -> str:
-        """What stands at its right end."""
+        """The text at its right end."""
         return self._fact.text()
 
     def set(self, text: str, fact: str, *, done: bool) -> None:
-        """Show the step as it stands."""
+        """Show the state of the step."""
         self._done = done
         self._text.setText(text)
         self._fact.setText(fact)
@@ -54,7 +54,7 @@ class ConnectCard(Panel):
     """Card for the user's own client.
 
     Signals:
-        topic_wanted: The user wants to see what was stored; carries the topic.
+        topic_wanted: Show the stored message; carries the topic.
     """
 
     topic_wanted = Signal(str)
@@ -107,17 +107,17 @@ class ConnectCard(Panel):
         return self.code_view.minimumHeight()
 
     def set_code_height(self, wanted: int) -> None:
-        """Give the program another height, px, within its bounds."""
+        """Set the height of the program, px, within its bounds."""
         self.code_view.setFixedHeight(min(max(wanted, CODE_HEIGHT_MIN), CODE_HEIGHT))
 
     def set_steps(self, steps: FirstSteps) -> None:
-        """Tick what has happened."""
+        """Tick the finished steps."""
         if steps != self._steps:
             self._steps = steps
             self._show_steps()
 
     def copy(self) -> None:
-        """Put the shown program on the clipboard and say so for a moment."""
+        """Copy the shown program and confirm it for a moment."""
         QGuiApplication.clipboard().setText(self.sample.code(self._address))
         self.copy_button.setText(tr("Copied"))
         self.copy_button.set_glyph("check", "healthy")

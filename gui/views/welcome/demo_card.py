@@ -1,4 +1,4 @@
-"""`DemoCard`: what the demo does, its pace, and the button that plays or stops it."""
+"""`DemoCard`: contents and pace of the demo, and the button that plays or stops it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEMO_FACTS = (
     ("repeat", "retry", "Retries and dead letters", "Some reservations fail once, a few each time"),
     ("hourglass", "warning", "One slow group", "It falls behind, builds a backlog and catches up again"),
 )
-"""Icon, colour token, title and explanation of each thing to see."""
+"""Icon, colour token, title and explanation of each part of the demo."""
 
 
 class DemoCard(Panel):

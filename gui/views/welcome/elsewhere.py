@@ -1,4 +1,4 @@
-"""`ElsewhereBar`: what can be shown in place of this broker: a cluster that runs, a store in a folder, what was open before."""
+"""`ElsewhereBar`: what can be shown instead of this broker: a running cluster, a store in a folder, recent ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gui.widgets.saved_menu import menu_text
 from gui.words.text import tr
 
 RECENT_MAX = 3
-"""Which fit beside the three ways in at 1,280 px; the switcher has all."""
+"""Recent entries that fit beside the three ways in at 1,280 px; the switcher has all."""
 NAME_CHARACTERS_MAX = 22
 CONNECT, OPEN_STORE, LOOK, SWITCH = "broker.connect", "broker.open_store", "file.look_at_store", "broker.switch"
 
 
 class ElsewhereBar(Panel):
-    """One line of ways in, and one of what was shown before, if anything was.
+    """One line of ways in, and one of recent clusters, if there are any.
 
     Args:
         theme: Colours.
-        clusters: What is known, and how to go there.
+        clusters: Known clusters, and how to open them.
         actions: Of the window: the ways in are the same as in its menus.
     """
 
@@ -50,7 +50,7 @@ class ElsewhereBar(Panel):
         self.retranslate()
 
     def show_known(self) -> None:
-        """List what was shown before; nothing where this window has one cluster only."""
+        """List recent clusters; hidden where this window has one cluster only."""
         known = list(self._clusters.known())
         self.setVisible(bool(known))
         if known[1:] != self._known:

@@ -98,7 +98,7 @@ class WelcomeView(PageView):
         return super().eventFilter(watched, event)
 
     def _share_height(self) -> None:
-        """In a low window lines of the program give way, then the logo, before the page is scrolled."""
+        """In a low window first lines of the program, then the logo give way, before the page is scrolled."""
         frame, room = self._scroll.widget(), self._scroll.viewport()
         lines = frame.layout() if frame is not None else None
         if lines is None or not self.isVisible():
