@@ -18,7 +18,7 @@ from broker_core.worker.questions.abilities import Ability
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
@@ -149,8 +149,7 @@ class ActionDialog(FittedDialog):
         else:
             for word, field in ((plan.typed, self.typed), (self.production, self.cluster_typed)):
                 if word:
-                    lines.addWidget(label(field.accessibleName(), "secondary", wrap=True))
-                    lines.addWidget(field)
+                    fill(lines, label(field.accessibleName(), "secondary", wrap=True), field)
         self.set_foot(self.error, row(1, self.cancel, self.go))
 
     def _check(self) -> None:

@@ -19,7 +19,7 @@ from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
 from gui.views.page import PageContext, PageView
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
@@ -77,8 +77,7 @@ class ChartTable(FittedDialog):
         close = QPushButton(tr("Close"))
         close.clicked.connect(self.accept)
         lines = QVBoxLayout(self)
-        lines.addWidget(self.grid, 1)
-        lines.addLayout(row(self.facts, 1, self.again, close))
+        fill(lines, (self.grid, 1), row(self.facts, 1, self.again, close))
         self.resize(WIDTH, HEIGHT)
         theme.dress(self)
         self.read()

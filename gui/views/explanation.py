@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QLabel, QVBoxLayout, QWidget
 from gui.models.table import Column
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import TERM
@@ -150,8 +150,7 @@ class ExplanationCard(QFrame):
         lines.setSpacing(8)
         words: list[str] = []
         for title, term in explained.terms:
-            lines.addWidget(label(tr(title), "panel-title"))
-            lines.addWidget(label(tr(term.text), wrap=True))
+            fill(lines, label(tr(title), "panel-title"), label(tr(term.text), wrap=True))
             if term.unit:
                 facts = KeyValueList()
                 facts.set_pairs([(tr("Unit"), tr(term.unit))])
@@ -160,8 +159,7 @@ class ExplanationCard(QFrame):
         origin = explained.terms[-1][1].origin
         self.age = age_words(explained, page)
         for heading, text in ((tr("Origin"), tr(origin.value)), (tr("How old"), self.age)):
-            lines.addWidget(label(heading, "caption"))
-            lines.addWidget(label(text, "secondary", wrap=True))
+            fill(lines, label(heading, "caption"), label(text, "secondary", wrap=True))
             words += [heading, text]
         self.words = "\n".join(filter(None, words))
         self.setAccessibleName(tr("What is this?"))

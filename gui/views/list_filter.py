@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.row_filter import (
     FaultKind,
@@ -23,7 +23,7 @@ from gui.models.row_filter import (
 )
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, row
+from gui.widgets.basic import ElidedLabel, column, fill, row
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.token_field import TokenField
 from gui.words.text import UNKNOWN, count_text, tr
@@ -82,13 +82,10 @@ class ListFilter(QWidget, Generic[R]):
         self.fault = ElidedLabel(role="warning")
         self.fault.hide()
         self.choice = SegmentedControl([(key, " ") for key in choices])
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(4)
-        self._line = row(self.search, self.choice)
-        self._line.setStretch(0, 1)
-        lines.addLayout(self._line)
-        lines.addWidget(self.fault)
+        lines = column(spacing=4)
+        self.setLayout(lines)
+        self._line = row((self.search, 1), self.choice)
+        fill(lines, self._line, self.fault)
         self.search.searched.connect(self._searched)
         self.choice.chosen.connect(lambda _key: self.apply())
 

@@ -15,6 +15,7 @@ from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipS
 from gui.theme.tokens import State
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
+from gui.widgets.basic import fill
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.words.text import tr
@@ -59,8 +60,7 @@ class OwnershipHistory(Panel):
         self.strip = OwnershipStrip(context.theme, context.times)
         self.fault = Notice(context.theme)
         self.fault.set("")
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self.strip, 1)
+        fill(self.content, self.fault, (self.strip, 1))
 
     def show_group(self, group: str, from_ms: int, to_ms: int, *, is_told: bool = True) -> None:
         """Show a group over a time, ms since the epoch; ``is_told`` says whether brokers report the owners of queues."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
@@ -25,6 +25,7 @@ from gui.theme.tokens import Size, Tokens
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.registry import PageEntry, page_entry
 from gui.views.time_range import TimeRangeChoice
+from gui.widgets.basic import column
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
 from gui.words.text import TimeZoneChoice, tr
@@ -90,10 +91,12 @@ class PageView(QWidget):
         self.context = context
         self.setProperty("role", "page")
         self.header = PageHeader(context.theme, self)
-        self.content = QVBoxLayout(self)
-        self.content.setContentsMargins(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y)
-        self.content.setSpacing(Size.GAP)
-        self.content.addWidget(self.header)
+        self.content = column(
+            self.header,
+            spacing=Size.GAP,
+            margins=(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y),
+        )
+        self.setLayout(self.content)
         self.header.set_title(self.page_title)
         self._words_are_old = False
         context.theme.changed.connect(self._theme_changed)

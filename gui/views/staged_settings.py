@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 from shiboken6 import isValid
 
 from broker_core.api import JsonBodyError, OrbitError
@@ -19,7 +19,7 @@ from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import Panel
 from gui.widgets.staged_form import Change, FormField, StagedForm, Value
@@ -144,15 +144,16 @@ class StagedSettings(Panel, Generic[T]):
         self._check()
 
     def _build(self) -> None:
-        lines = QVBoxLayout()
-        lines.setContentsMargins(0, 4, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.fault)
-        lines.addWidget(self.apart)
-        lines.addWidget(self.form)
-        lines.addWidget(self.note)
-        lines.addLayout(row(self.apply_button, self.revert_button, 1, self.undo_button))
-        lines.addStretch(1)
+        lines = column(
+            self.fault,
+            self.apart,
+            self.form,
+            self.note,
+            row(self.apply_button, self.revert_button, 1, self.undo_button),
+            1,
+            spacing=Size.GAP,
+            margins=(0, 4, 0, 0),
+        )
         self.content.addLayout(lines)
 
     def _take(self, answer: BrokerAnswer) -> None:

@@ -20,7 +20,18 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon, icon_pixmap
@@ -291,25 +302,36 @@ class Line(QFrame):
             self.setFixedHeight(1)
 
 
-def row(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
-    """Widgets side by side; an int is a stretch of that weight."""
+Item = QWidget | QLayout | int | tuple[QWidget | QLayout, int] | tuple[QWidget, int, Qt.AlignmentFlag]
+"""An int is a stretch of that weight; a tuple has a part with its weight, and its alignment."""
+
+
+def row(*items: Item, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
+    """Parts side by side; a spacing of -1 is that of the style."""
     return _filled(QHBoxLayout(), items, spacing, margins)
 
 
-def column(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
-    """Widgets under one another; an int is a stretch of that weight."""
+def column(*items: Item, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+    """Parts under one another; a spacing of -1 is that of the style."""
     return _filled(QVBoxLayout(), items, spacing, margins)
 
 
-def _filled(box: _Box, items: tuple[QWidget | int, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
+def _filled(box: _Box, items: tuple[Item, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
     box.setContentsMargins(*margins)
     box.setSpacing(spacing)
+    fill(box, *items)
+    return box
+
+
+def fill(box: QBoxLayout, *items: Item) -> None:
+    """Append parts to a layout."""
     for item in items:
         if isinstance(item, int):
             box.addStretch(item)
         else:
-            box.addWidget(item)
-    return box
+            part, *how = item if isinstance(item, tuple) else (item,)
+            add: Callable[..., None] = box.addLayout if isinstance(part, QLayout) else box.addWidget
+            add(part, *how)
 
 
 def language_changed(event: QEvent) -> bool:

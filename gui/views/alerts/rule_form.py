@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QCompleter,
     QFormLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -184,10 +183,7 @@ class RuleForm(QWidget):
         form = QFormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
         form.setVerticalSpacing(6)
-        condition = QHBoxLayout()
-        condition.setSpacing(8)
-        condition.addWidget(self.side)
-        condition.addWidget(self.threshold, 1)
+        condition = row(self.side, (self.threshold, 1))
         form.addRow(self._labels[0], self.name)
         form.addRow(self._labels[1], self.series)
         form.addRow(self._labels[2], condition)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.history import EventPage, ReadEvents
@@ -27,7 +27,7 @@ from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
@@ -234,24 +234,16 @@ class AlertsView(PageView):
     def _build(self) -> None:
         left = Panel(flush=True)
         left.content.setSpacing(0)
-        left.content.addLayout(row(self.search, margins=(8, 8, 8, 8)))
-        left.content.addWidget(self.grid, 1)
+        fill(left.content, row(self.search, margins=(8, 8, 8, 8)), (self.grid, 1))
         self.chart_panel.add_action(self.mute_button)
         self.chart_panel.add_action(self.delete_button)
-        self.chart_panel.content.addWidget(self.lack)
-        self.chart_panel.content.addWidget(self.chart, 1)
-        self.chart_panel.content.addWidget(self.form)
+        fill(self.chart_panel.content, self.lack, (self.chart, 1), self.form)
         split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
         self.told_panel.content.addWidget(self.told_grid)
-        below = QHBoxLayout()
-        below.setSpacing(Size.GAP)
-        below.addWidget(self.told_panel, 3)
-        below.addWidget(self.webhook, 2)
+        below = row((self.told_panel, 3), (self.webhook, 2), spacing=Size.GAP)
         self.told_panel.setFixedHeight(LOWER_HEIGHT)
         self.webhook.setFixedHeight(LOWER_HEIGHT)
-        self.content.addWidget(self.problem)
-        self.content.addWidget(split, 1)
-        self.content.addLayout(below)
+        fill(self.content, self.problem, (split, 1), below)
 
     def _connect(self) -> None:
         self.search.searched.connect(self._filter)

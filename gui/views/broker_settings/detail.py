@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QStackedLayout,
 from broker_core.api import SettingKind
 from gui.theme.style import repolish
 from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.words.text import UNKNOWN, size_text, span_text, tr
@@ -87,10 +87,17 @@ class SettingDetail(Panel):
     # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for part in (self.explanation, self.facts, self._fields, self.meaning, self.fault, self.locked):
-            self.content.addWidget(part)
-        self.content.addLayout(row(self.stage_button, self.default_button, self.keep_button, 1))
-        self.content.addStretch(1)
+        fill(
+            self.content,
+            self.explanation,
+            self.facts,
+            self._fields,
+            self.meaning,
+            self.fault,
+            self.locked,
+            row(self.stage_button, self.default_button, self.keep_button, 1),
+            1,
+        )
 
     def _write(self) -> None:
         setting = self._setting

@@ -33,7 +33,7 @@ from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, column, row
+from gui.widgets.basic import IconButton, column, fill, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import MissingNote
@@ -293,9 +293,7 @@ class BrokerSettingsView(PageView):
     def _build(self) -> None:
         left = Panel(flush=True)
         left.content.setSpacing(0)
-        left.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
-        left.content.addWidget(self.grid, 1)
-        left.content.addWidget(self.missing)
+        fill(left.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1), self.missing)
         self.staged_panel.content.addWidget(self.staged_facts)
         right = QWidget()
         right.setLayout(column(self.detail, self.staged_panel, spacing=Size.GAP))

@@ -30,7 +30,7 @@ from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -209,10 +209,8 @@ class ClientsView(PageView):
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         self.filter.add_action(ColumnsButton(self.context.theme, self.grid))
-        panel.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
-        panel.content.addWidget(self.grid, 1)
-        self.content.addWidget(self.notice)
-        self.content.addWidget(panel, 1)
+        fill(panel.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1))
+        fill(self.content, self.notice, (panel, 1))
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
         self.detail.content.addWidget(self.facts)

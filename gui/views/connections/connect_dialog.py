@@ -15,7 +15,7 @@ from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
 from gui.theme.manager import ThemeManager
 from gui.views.connections.connect_fields import ConnectFields
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.broker_words import broker_text
@@ -107,9 +107,7 @@ class ConnectDialog(FittedDialog):
 
     def _build(self) -> None:
         self.fields.setMinimumWidth(WIDTH)
-        lines = self.lay_out()
-        for part in (self.heading, self.fields, self.place, self.hop_grid, self.hop_fault):
-            lines.addWidget(part)
+        fill(self.lay_out(), self.heading, self.fields, self.place, self.hop_grid, self.hop_fault)
         self.set_foot(self.fault, row(self.test, self.beside, 1, self.cancel, self.go))
 
     # ---- where secrets are ---------------------------------------------------------------------------------------------

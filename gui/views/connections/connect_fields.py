@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QStackedWidget, QWidget
 
 from gui.connections.cluster import (
     ATTACHED,
@@ -20,7 +20,7 @@ from gui.connections.cluster import (
     secret_owners,
 )
 from gui.operations.clusters import colour_icon
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
 
@@ -230,21 +230,13 @@ class ConnectFields(QWidget):
         )  # fmt: skip
         way = _form((tr("Addresses to replace"), self.addresses), (tr("Way"), self.way))
         whole = QWidget()
-        lines = QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.addWidget(way)
-        lines.addWidget(self._way_pages)
-        lines.addStretch(1)
+        lines = column(way, self._way_pages, 1, spacing=-1)
+        whole.setLayout(lines)
         self._pages.addWidget(whole)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(10)
+        lines = column(spacing=10)
+        self.setLayout(lines)
         name = (tr("Name"), self.name, tr("Colour"), self.colour)
-        lines.addWidget(_form(name, (tr("Name servers"), self.address)))
-        lines.addWidget(self.tabs)
-        lines.addWidget(self._pages)
-        lines.addWidget(self.production)
-        lines.addWidget(self.read_only)
+        fill(lines, _form(name, (tr("Name servers"), self.address)), self.tabs, self._pages, self.production, self.read_only)
 
 
 def _text(field: QLineEdit) -> str:
@@ -273,7 +265,4 @@ def _form(*rows: tuple[str, QWidget] | tuple[str, QWidget, str, QWidget]) -> QWi
 
 def _beside(field: QWidget, name: str, second: QWidget) -> QHBoxLayout:
     second.setAccessibleName(name)
-    both = row(field, label(name), second)
-    both.setStretch(0, 3)
-    both.setStretch(2, 2)
-    return both
+    return row((field, 3), label(name), (second, 2))

@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, ProcessQueueInfo, RunningInfo, read_running_info
 from broker_core.worker.questions.administration import BrokerAnswer
@@ -15,7 +15,7 @@ from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, row
+from gui.widgets.basic import ElidedLabel, column, fill, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import DataGrid
@@ -85,10 +85,7 @@ class ClientDialog(FittedDialog):
 
     def _build(self, member: MemberRow) -> None:
         properties = QWidget()
-        lines = QVBoxLayout(properties)
-        lines.setContentsMargins(0, 8, 0, 0)
-        lines.addWidget(self.properties)
-        lines.addStretch(1)
+        properties.setLayout(column(self.properties, 1, spacing=-1, margins=(0, 8, 0, 0)))
         for page, title in ((self.stacks, "Stacks"), (self.queue_grid, "Held queues"), (properties, "Settings")):
             self.tabs.addTab(page, tr(title))
         close = QPushButton(tr("Close"))
@@ -97,12 +94,14 @@ class ClientDialog(FittedDialog):
             button.setAutoDefault(False)
         self.refresh_button.clicked.connect(self.refresh)
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
-        outer = self.lay_out(spacing=10)
-        outer.addWidget(ElidedLabel(member.client_id, "card-title", mode=Qt.TextElideMode.ElideMiddle))
-        outer.addWidget(self.progress)
-        outer.addWidget(self.facts)
-        outer.addWidget(self.fault)
-        outer.addWidget(self.tabs, 1)
+        fill(
+            self.lay_out(spacing=10),
+            ElidedLabel(member.client_id, "card-title", mode=Qt.TextElideMode.ElideMiddle),
+            self.progress,
+            self.facts,
+            self.fault,
+            (self.tabs, 1),
+        )
         self.set_foot(row(self.copy_button, self.refresh_button, 1, close))
         self.facts.set_pairs([(tr("Address"), member.address), (tr("Client"), f"{member.language} {member.version}")])
 

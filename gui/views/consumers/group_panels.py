@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.consumers import MemberRow, PositionRow, SubscriptionRow, own_first
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -17,6 +17,7 @@ from gui.theme.tokens import Size, State
 from gui.views.consumers.columns import finding_words
 from gui.views.ownership_history import OwnershipHistory, Rebalance
 from gui.views.page import PageContext
+from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel, in_panel
@@ -103,11 +104,7 @@ class OwnershipPanel(QWidget):
         self.grid = DataGrid(self.model, context.theme)
         self._list_panel = Panel(" ", flush=True)
         self._list_panel.content.addWidget(self.grid)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.history, 3)
-        lines.addWidget(self._list_panel, 2)
+        self.setLayout(column((self.history, 3), (self._list_panel, 2), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         self.history.rebalanced.connect(self._show_rebalances)
         context.times.changed.connect(self.model.all_texts_changed)
         self.retranslate()
@@ -144,9 +141,7 @@ class MembersPanel(QWidget):
         self.grid = DataGrid(model, theme)
         self.notice = Notice(theme)
         self.notice.set("")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.addWidget(in_panel(self.grid, above=self.notice))
+        self.setLayout(column(in_panel(self.grid, above=self.notice), spacing=-1))
 
     def fit(self) -> None:
         """Hide columns without room: the dialog of a client shows them too, and the ID needs the room."""
@@ -166,9 +161,8 @@ class SubscriptionsPanel(QWidget):
         super().__init__()
         self.grid = DataGrid(model, theme)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
+        lines = column(spacing=Size.GAP, margins=(0, Size.GAP, 0, 0))
+        self.setLayout(lines)
         for notice in self.findings:
             notice.set("")
             lines.addWidget(notice)

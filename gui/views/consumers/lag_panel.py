@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import ChartHistory, EventMarks
@@ -21,7 +21,7 @@ from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, Line, label
+from gui.widgets.basic import IconButton, Line, column, fill, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
@@ -174,27 +174,11 @@ class LagPanel(Panel):
         self._show_facts()
 
     def _build(self) -> None:
-        facts = QHBoxLayout()
-        facts.setContentsMargins(14, 10, 14, 8)
-        facts.setSpacing(26)
-        for fact in self.facts.values():
-            facts.addWidget(fact)
-        facts.addStretch(1)
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 8, 12, 4)
-        head.setSpacing(8)
-        for widget in (self._chart_title, self._chart_note):
-            head.addWidget(widget)
-        head.addStretch(1)
-        for control in (self.whole_button, self.switch, self.parts):
-            head.addWidget(control)
+        facts = row(*self.facts.values(), 1, spacing=26, margins=(14, 10, 14, 8))
+        head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
         self.whole_button.hide()
         self.content.setSpacing(0)
-        self.content.addLayout(facts)
-        self.content.addWidget(Line())
-        self.content.addLayout(head)
-        self.content.addWidget(self._chart, 1)
-        self.content.addWidget(self.by_queue, 1)
+        fill(self.content, facts, Line(), head, (self._chart, 1), (self.by_queue, 1))
         self.by_queue.hide()
         self._chart.setMinimumHeight(130)
 
@@ -308,15 +292,7 @@ class _Fact(QWidget):
         self.name = label(role="secondary")
         self.value = label(UNKNOWN, "card-title")
         self.unit = label(role="caption")
-        number = QHBoxLayout()
-        number.setSpacing(4)
-        number.addWidget(self.value)
-        number.addWidget(self.unit, 0, Qt.AlignmentFlag.AlignBottom)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(1)
-        lines.addWidget(self.name)
-        lines.addLayout(number)
+        self.setLayout(column(self.name, row(self.value, (self.unit, 0, Qt.AlignmentFlag.AlignBottom), spacing=4), spacing=1))
 
     def set(self, value: str, unit: str = "", tone: str = "") -> None:
         self.value.setText(value)

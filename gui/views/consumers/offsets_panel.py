@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.models.offset_moves import SnapshotRow, snapshot_rows
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -13,6 +13,7 @@ from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.consumers.reset_dialog import KIND_NAMES
 from gui.views.page import PageContext
+from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from gui.words.text import TimeZoneChoice, count_text, tr
@@ -73,9 +74,7 @@ class OffsetsPanel(QWidget):
         self._panel = Panel(" ", flush=True)
         self._panel.add_action(self.undo_button)
         self._panel.content.addWidget(self.grid)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.addWidget(self._panel)
+        self.setLayout(column(self._panel, spacing=-1, margins=(0, Size.GAP, 0, 0)))
         snapshots.changed.connect(self._read)
         self.grid.selected.connect(self._show_selected)
         self.grid.activated.connect(lambda _row: self.undo_button.click())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.models.consumers import PositionRow
 from gui.operations.history import not_read
@@ -17,6 +17,7 @@ from gui.plots.ownership_strip import rows_of
 from gui.plots.time_chart import TimeChart
 from gui.views.chart_tools import ChartReading
 from gui.views.page import PageContext
+from gui.widgets.basic import column, row
 from gui.words.text import short_count_text, tr
 
 LINES_MAX = 5
@@ -47,12 +48,9 @@ class QueueLines(QWidget):
         self._matrix = HistoryMatrix(context.source, self, columns=COLUMNS)
         self._matrix.arrived.connect(self.arrived)
         self.chart: TimeChart | None = None
-        self._legend_line = QHBoxLayout()
-        self._legend_line.setContentsMargins(12, 0, 12, 0)
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(0)
-        self._lines.addLayout(self._legend_line)
+        self._legend_line = row(spacing=-1, margins=(12, 0, 12, 0))
+        self._lines = column(self._legend_line, spacing=0)
+        self.setLayout(self._lines)
 
     @property
     def places(self) -> list[tuple[str, int]]:

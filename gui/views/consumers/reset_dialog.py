@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedWidget, QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, read_offset
 from broker_core.worker.questions.abilities import Ability
@@ -24,7 +24,7 @@ from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.data_grid import DataGrid, GridView
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
@@ -159,16 +159,15 @@ class ResetDialog(ActionDialog):
         self.own.setFixedWidth(130)
         self.grid.set_empty(tr("This group has no position in any queue yet."))
         self.grid.setFixedHeight(Size.HEADER + (Size.ROW - 2) * GRID_ROWS_MAX)
-        lines = QVBoxLayout()
-        lines.setSpacing(10)
-        lines.addLayout(row(label(tr("Topic"), "secondary"), self.topic, 1))
-        choice = row(self.kind, self._parameters)
-        choice.setStretch(1, 1)
-        lines.addLayout(choice)
-        lines.addWidget(self.grid)
-        lines.addLayout(row(self._own_label, self.own, 1))
-        lines.addWidget(self.sums)
-        lines.addWidget(self.note)
+        lines = column(
+            row(label(tr("Topic"), "secondary"), self.topic, 1),
+            row(self.kind, (self._parameters, 1)),
+            self.grid,
+            row(self._own_label, self.own, 1),
+            self.sums,
+            self.note,
+            spacing=10,
+        )
         self.extra.addLayout(lines)
 
     def _connect(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import GroupSettings, OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
@@ -55,7 +55,7 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column, fill
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
@@ -224,15 +224,8 @@ class ConsumersView(PageView):
     def _build(self) -> None:
         left = Panel(flush=True)
         left.content.setSpacing(0)
-        search = QVBoxLayout()
-        search.setContentsMargins(8, 8, 8, 8)
-        search.addWidget(self.search)
-        left.content.addLayout(search)
-        left.content.addWidget(self.group_grid, 1)
-        notice = QVBoxLayout()
-        notice.setContentsMargins(8, 8, 8, 8)
-        notice.addWidget(self.disagreement)
-        left.content.addLayout(notice)
+        fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
+        left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
         self.disagreement.set("")
         pages = (
             self._lag_page(),
@@ -248,14 +241,11 @@ class ConsumersView(PageView):
 
     def _lag_page(self) -> QWidget:
         page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
+        lines = column(spacing=Size.GAP, margins=(0, Size.GAP, 0, 0))
+        page.setLayout(lines)
         table = Panel(flush=True)
         table.content.addWidget(self.position_grid)
-        lines.addWidget(self.lag, 9)
-        lines.addWidget(self._heat, 5)
-        lines.addWidget(table, 6)
+        fill(lines, (self.lag, 9), (self._heat, 5), (table, 6))
         return page
 
     @property

@@ -15,7 +15,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State, Tokens, mix
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
@@ -193,12 +193,15 @@ class EditSide(Panel):
         form.addRow(keep, keeps)
         self.editor.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.editor.setFixedHeight(EDITOR_HEIGHT)
-        self.content.addLayout(row(self.mode, 1, self.layout_button))
-        self.content.addWidget(self.editor)
-        self.content.addLayout(form)
-        self.content.addWidget(self.preview, 1)
-        self.content.addWidget(self.effect)
-        self.content.addLayout(row(self.clear_button, 1, self.next_button))
+        fill(
+            self.content,
+            row(self.mode, 1, self.layout_button),
+            self.editor,
+            form,
+            (self.preview, 1),
+            self.effect,
+            row(self.clear_button, 1, self.next_button),
+        )
 
     def _edited(self) -> None:
         self._show()

@@ -12,7 +12,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import PROOFS, LetterRow, state_of
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
@@ -68,10 +68,7 @@ class VerifySide(Panel):
         self.receipt_button = IconButton(theme, "arrow-down", " ", on_click=self.receipt_wanted.emit)
         self.next_button = IconButton(theme, "arrow-right", " ", role="primary", on_click=self.next_wanted.emit)
         self._outcome = ResendOutcome()
-        self.content.addWidget(self.summary)
-        self.content.addWidget(self.failures)
-        self.content.addWidget(self.grid, 1)
-        self.content.addLayout(row(self.receipt_button, 1, self.next_button))
+        fill(self.content, self.summary, self.failures, (self.grid, 1), row(self.receipt_button, 1, self.next_button))
         self.retranslate()
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
@@ -126,10 +123,7 @@ class CloseSide(Panel):
         self.words = label(role="secondary", wrap=True)
         self.handled_button = IconButton(theme, "check-circle", " ", role="primary", on_click=self._mark_consumed)
         self.parked_button = IconButton(theme, "circle-dashed", " ", on_click=self._park)
-        self.content.addWidget(self.facts)
-        self.content.addWidget(self.words)
-        self.content.addStretch(1)
-        self.content.addLayout(row(self.parked_button, 1, self.handled_button))
+        fill(self.content, self.facts, self.words, 1, row(self.parked_button, 1, self.handled_button))
         self.retranslate()
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:

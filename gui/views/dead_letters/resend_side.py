@@ -18,7 +18,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.resend import show_rejected
 from gui.views.messages.send_options import FIELD_PADDING
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.inputs import SegmentedControl, name_count, write_count
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -139,12 +139,16 @@ class ResendSide(Panel):
         form.addRow(pace, row(self.rate, 1))
         form.addRow(stop, row(self.failures, 1))
         self.content.setSpacing(10)
-        self.content.addWidget(fields)
-        for part in (self.changes, self.repeats, self.audience):
-            self.content.addWidget(part)
-        self.content.addStretch(1)
-        self.content.addWidget(self.note)
-        self.content.addLayout(row(1, self.first_button, self.all_button))
+        fill(
+            self.content,
+            fields,
+            self.changes,
+            self.repeats,
+            self.audience,
+            1,
+            self.note,
+            row(1, self.first_button, self.all_button),
+        )
 
     def _all_clicked(self) -> None:
         self.send_wanted.emit(len(self._letters))

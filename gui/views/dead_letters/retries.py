@@ -16,7 +16,7 @@ from gui.views.dead_letters.columns import retry_columns
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from gui.words.broker_words import broker_text
@@ -48,8 +48,7 @@ class RetryLadder(Panel):
         self.grid = DataGrid(self.model, theme)
         self.grid.header.setSectionsClickable(False)
         self.note = label(role="caption", wrap=True)
-        self.content.addWidget(self.grid, 1)
-        self.content.addWidget(self.note)
+        fill(self.content, (self.grid, 1), self.note)
         self.retranslate()
 
     def show_retry(self, retry: WaitingRetry | None, facts: RetryFacts | None, delays_ms: Sequence[int]) -> None:

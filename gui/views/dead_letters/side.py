@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import MARKS, LetterRow, state_of
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -129,12 +129,13 @@ class LetterSide(Panel):
         self.setMinimumWidth(SIDE_WIDTH)
         self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        lines = QVBoxLayout()
-        lines.setSpacing(10)
-        lines.addWidget(self.facts)
-        lines.addWidget(self.body, 1)
-        lines.addWidget(self.note)
-        lines.addWidget(self.proof_line)
-        lines.addLayout(row(*self.marks.values(), 1))
-        lines.addLayout(row(1, self.resend_button))
+        lines = column(
+            self.facts,
+            (self.body, 1),
+            self.note,
+            self.proof_line,
+            row(*self.marks.values(), 1),
+            row(1, self.resend_button),
+            spacing=10,
+        )
         self.content.addLayout(lines)

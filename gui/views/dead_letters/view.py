@@ -29,7 +29,7 @@ from gui.views.list_read import ListRead
 from gui.views.messages.hand_dialog import Hand
 from gui.views.messages.row_menu import Acting, add_grid_copies, popup_menu
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
@@ -210,13 +210,15 @@ class DeadLettersView(PageView):
         self.content.addWidget(self.group_panel)
         table = Panel(flush=True)
         table.content.setSpacing(0)
-        table.content.addLayout(row(self.flow.bar, margins=(12, 8, 12, 0)))
-        table.content.addLayout(row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)))
+        fill(
+            table.content,
+            row(self.flow.bar, margins=(12, 8, 12, 0)),
+            row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)),
+        )
         self.search.setMinimumWidth(150)
         for grid in (self.letter_grid, self.retry_grid):
             self.grids.addWidget(grid)
-        table.content.addWidget(self.grids, 1)
-        table.content.addLayout(row(self.foot, 1, margins=(12, 5, 12, 5)))
+        fill(table.content, (self.grids, 1), row(self.foot, 1, margins=(12, 5, 12, 5)))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
         for side in (*self.flow.sides.values(), self.ladder):

@@ -8,7 +8,7 @@ from gui.models.delay import LateBucket, late_buckets
 from gui.plots.log_bars import LogBar, LogBars
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.panel import TERM, Panel
 from gui.words.text import count_text, duration_text, short_count_text, tr
 from monitoring.delay import Lateness
@@ -28,8 +28,7 @@ class LatenessPanel(Panel):
         self.bars.setProperty(TERM, "Lateness")
         self.none = label(role="caption", wrap=True)
         self.content.setSpacing(Size.GAP)
-        self.content.addWidget(self.bars, 1)
-        self.content.addWidget(self.none)
+        fill(self.content, (self.bars, 1), self.none)
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
@@ -20,6 +20,7 @@ from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.lateness_panel import LatenessPanel
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, Tile
@@ -132,12 +133,7 @@ class DelayView(PageView):
         self.content.addLayout(tiles)
         self.lanes.content.addWidget(self.level_grid)
         right = self._right = QWidget()
-        lines = QVBoxLayout(right)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.ahead, 4)
-        lines.addWidget(self.lateness, 4)
-        lines.addWidget(self.waiting, 7)
+        right.setLayout(column((self.ahead, 4), (self.lateness, 4), (self.waiting, 7), spacing=Size.GAP))
         self.content.addWidget(PaneSplitter((self.lanes, right), (LANES_WIDTH, LIST_WIDTH), grows=0), 1)
 
     def _connect(self) -> None:

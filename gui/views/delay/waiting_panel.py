@@ -24,7 +24,7 @@ from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_
 from gui.views.delay.columns import waiting_columns
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
@@ -193,12 +193,13 @@ class WaitingPanel(Panel):
     def _build(self) -> None:
         self.content.setSpacing(0)
         self.add_action(self.switch)
-        buttons = row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8))
-        foot = row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
-        self.content.addLayout(buttons)
-        self.content.addWidget(self.grid, 1)
-        self.content.addWidget(self._missing)
-        self.content.addLayout(foot)
+        fill(
+            self.content,
+            row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8)),
+            (self.grid, 1),
+            self._missing,
+            row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)),
+        )
         self._enable()
 
     def _connect(self) -> None:

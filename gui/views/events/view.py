@@ -21,7 +21,7 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
@@ -230,11 +230,12 @@ class EventsView(PageView):
         self.content.addWidget(self.chart_panel)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
-        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
-        line.setStretch(0, 1)
-        panel.content.addLayout(line)
-        panel.content.addWidget(self.grid, 1)
-        panel.content.addLayout(row(self.foot, 1, margins=(12, 0, 12, 0)))
+        fill(
+            panel.content,
+            row((self.search, 1), self.filters, spacing=8, margins=(8, 8, 8, 8)),
+            (self.grid, 1),
+            row(self.foot, 1, margins=(12, 0, 12, 0)),
+        )
         self.foot.setFixedHeight(Size.ROW)
         self.content.addWidget(panel, 1)
 

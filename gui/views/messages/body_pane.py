@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail
@@ -13,7 +13,7 @@ from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, label, row
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
 from gui.widgets.inputs import SegmentedControl
 from gui.words.broker_words import broker_text
@@ -142,16 +142,16 @@ class BodyPane(QWidget):
             self._views.addWidget(view)
         self.refusals.setContentsMargins(12, 0, 12, 4)
         self.layers.setContentsMargins(12, 0, 12, 4)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addLayout(row(self.switch, 1, self.reveal, spacing=10, margins=(12, 8, 12, 6)))
-        lines.addWidget(self.layers)
-        lines.addWidget(self.refusals)
-        lines.addWidget(self._views, 1)
-        foot = row(self.note, self.encoding, self.rules_button, margins=(12, 4, 12, 6))
-        foot.setStretch(0, 1)
-        lines.addLayout(foot)
+        self.setLayout(
+            column(
+                row(self.switch, 1, self.reveal, spacing=10, margins=(12, 8, 12, 6)),
+                self.layers,
+                self.refusals,
+                (self._views, 1),
+                row((self.note, 1), self.encoding, self.rules_button, margins=(12, 4, 12, 6)),
+                spacing=0,
+            )
+        )
 
     def _connect(self) -> None:
         self.switch.chosen.connect(self.choose_view)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QCompleter, QHBoxLayout, QLineEdit, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QWidget
 
 from gui.models.messages import ALL_QUEUES, parse_time, topic_names
 from gui.models.queue_window import QueueWindow, queue_ids
@@ -11,7 +11,7 @@ from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.views.messages.filter_bar import FilterBar
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from gui.words.text import TimeZoneChoice, count_text, tr
@@ -159,48 +159,29 @@ class BrowseBar(QWidget):
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        choice = QHBoxLayout()
-        choice.setSpacing(8)
+        choice = row()
         self.topic.setMinimumWidth(210)
         self.queue.setMinimumWidth(120)
         self.message_id.setFixedWidth(230)
-        for widget in (self.topic, self.queue):
-            choice.addWidget(widget)
-        choice.addWidget(self.filter, 1)
-        choice.addWidget(self.message_id)
+        fill(choice, self.topic, self.queue, (self.filter, 1), self.message_id)
         for part in (self.topic, self.queue, self.message_id):
             choice.setAlignment(part, Qt.AlignmentFlag.AlignTop)
-        position = QHBoxLayout()
-        position.setSpacing(6)
-        for button in (self.oldest, self.older):
-            position.addWidget(button)
+        position = row(self.oldest, self.older, spacing=6)
         position.addSpacing(6)
         position.addWidget(self.slider, 1)
         position.addSpacing(6)
-        for button in (self.newer, self.newest):
-            position.addWidget(button)
+        fill(position, self.newer, self.newest)
         position.addSpacing(6)
         self.offset.setFixedWidth(124)
         self.time.setFixedWidth(164)
-        position.addWidget(self.offset)
-        position.addWidget(self.time)
+        fill(position, self.offset, self.time)
         policy = self.new_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.new_button.setSizePolicy(policy)
-        words = QHBoxLayout()
-        words.setSpacing(10)
-        words.addWidget(self.place)
-        words.addWidget(self.new_button)
-        words.addStretch(1)
-        words.addWidget(self.promise)
+        words = row(self.place, self.new_button, 1, self.promise, spacing=10)
         self._position.content.setContentsMargins(12, 10, 12, 8)
-        self._position.content.addLayout(position)
-        self._position.content.addLayout(words)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(12)
-        lines.addLayout(choice)
-        lines.addWidget(self._position)
+        fill(self._position.content, position, words)
+        self.setLayout(column(choice, self._position, spacing=12))
 
     def _connect(self) -> None:
         self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))

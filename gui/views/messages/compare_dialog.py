@@ -27,7 +27,7 @@ from gui.operations.queries import BackgroundCall, LatestQuery
 from gui.theme.fonts import mono_font
 from gui.theme.tokens import mix
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, label, row
+from gui.widgets.basic import ElidedLabel, fill, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
@@ -124,11 +124,7 @@ class CompareDialog(FittedDialog):
         self.error.set("")
         lines = self.lay_out(spacing=10)
         left = ElidedLabel(self._name(self._left), "strong", mode=Qt.TextElideMode.ElideMiddle)
-        head = row(left, label(tr("with"), "caption"), self.other, self.only_differences)
-        head.setStretch(2, 1)
-        lines.addLayout(head)
-        lines.addWidget(self.summary)
-        lines.addWidget(self.error)
+        fill(lines, row(left, label(tr("with"), "caption"), (self.other, 1), self.only_differences), self.summary, self.error)
         for table, title in ((self.body, tr("Body")), (self.properties, tr("Properties")), (self.record, tr("Record"))):
             self.tabs.addTab(table, title)
             table.setAccessibleName(title)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.theme.manager import ThemeManager
 from gui.views.messages.composing import Composing
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import tr
 from monitoring.payload.listed import NO_MASK, ListMask
@@ -68,13 +68,17 @@ class ComposeDialog(Composing, FittedDialog):
         FittedDialog.reject(self)
 
     def _build(self) -> None:
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(self.effect)
-        lines.addWidget(self.fields, 1)
-        for part in (self.production, self.progress, self.error, self.receipt):
-            lines.addWidget(part)
+        lines = column(
+            label(self.windowTitle(), "card-title"),
+            self.effect,
+            (self.fields, 1),
+            self.production,
+            self.progress,
+            self.error,
+            self.receipt,
+            spacing=12,
+            margins=(20, 18, 20, 16),
+        )
+        self.setLayout(lines)
         left = (self.templates, self.history, self.import_button, self.copy_as, self.show_button, self.copy_button)
         lines.addLayout(row(*left, 1, self.cancel_button, self.send_button))

@@ -241,17 +241,14 @@ class ComposeForm(QWidget):
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(8 if is_narrow else 10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        note = row(self.body_note, self.original_button)
-        note.setStretch(0, 1)
+        note = row((self.body_note, 1), self.original_button)
         if is_narrow:
             self._fill_narrow(form, bodies, note)
         else:
             self._fill_wide(form, bodies, note)
 
     def _fill_wide(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
-        where = row(self.topic, self.queue)
-        where.setStretch(0, 1)
-        form.addRow(self._caption("Topic"), where)
+        form.addRow(self._caption("Topic"), row((self.topic, 1), self.queue))
         form.addRow(self._caption("Tag"), self.tag)
         form.addRow(self._caption("Keys"), self.keys)
         self.options.add_to(form)
@@ -267,10 +264,7 @@ class ComposeForm(QWidget):
         # In one line: a note of several would have the fields as high as they like to be, and scrolled.
         self.body_note.setWordWrap(False)
         self.body_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        names = row(self.tag, self.keys, self.queue)
-        names.setStretch(0, 2)
-        names.setStretch(1, 3)
-        form.addRow(self._caption("Tag, keys"), names)
+        form.addRow(self._caption("Tag, keys"), row((self.tag, 2), (self.keys, 3), self.queue))
         self.options.add_delivery(form)
         form.addRow(self._caption("Body"), bodies)
         form.addRow("", note)

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from gui.views.messages.composing import Composing
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, row
 from gui.widgets.panel import Panel
 from gui.words.text import tr
 from monitoring.state import ClusterState
@@ -85,15 +85,12 @@ class ComposePanel(Composing, Panel):
         for button in (self.templates, self.history, self.copy_as, self.whole_button):
             self.add_action(button)
         lines = self.content
-        lines.addWidget(self.fields, 1)
-        for part in (self.effect, self.production, self.progress, self.error):
-            lines.addWidget(part)
-        told = row(self.receipt, self.show_button, self.copy_button)
-        told.setStretch(0, 1)
-        lines.addLayout(told)
-        foot = row(self.reason, self.import_button, self.cancel_button, self.send_button)
-        foot.setStretch(0, 1)
-        lines.addLayout(foot)
+        fill(lines, (self.fields, 1), self.effect, self.production, self.progress, self.error)
+        fill(
+            lines,
+            row((self.receipt, 1), self.show_button, self.copy_button),
+            row((self.reason, 1), self.import_button, self.cancel_button, self.send_button),
+        )
 
     def _check(self) -> None:
         super()._check()

@@ -25,7 +25,7 @@ from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from gui.words.broker_words import broker_text
@@ -115,22 +115,18 @@ class DecodingRulesDialog(FittedDialog):
         typed = self.message_type.lineEdit()
         assert typed is not None
         typed.setAccessibleName(tr("Message type"))
-        left = column(self.list, spacing=6)
-        left.addLayout(row(self.add, self.remove, self.up, self.down, 1, spacing=2))
+        left = column(self.list, row(self.add, self.remove, self.up, self.down, 1, spacing=2), spacing=6)
         cancel = QPushButton(tr("Cancel"))
         cancel.clicked.connect(self.reject)
         self.save_button.setProperty("role", "primary")
         self.list.setAccessibleName(tr("Decoder rules"))
         self.list.setMaximumWidth(220)
-        sides = row(spacing=16)
-        sides.addLayout(left)
-        sides.addWidget(self.form, 1)
+        sides = row(left, (self.form, 1), spacing=16)
         lines = self.lay_out()
         hint = tr(
             "The first rule whose pattern fits a topic counts. What is masked is hidden in the message and in its copies."
         )
-        lines.addWidget(label(hint, "secondary", wrap=True))
-        lines.addLayout(sides, 1)
+        fill(lines, label(hint, "secondary", wrap=True), (sides, 1))
         self.set_foot(self.error, row(1, cancel, self.save_button))
 
     def _connect(self) -> None:

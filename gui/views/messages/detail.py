@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PropertyRow, property_rows
@@ -18,7 +18,7 @@ from gui.views.messages.columns import property_columns
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.copies import add_copies, message_place
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, Line
+from gui.widgets.basic import ElidedLabel, IconButton, Line, column, fill, row
 from gui.widgets.containers import Parts, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
@@ -133,34 +133,20 @@ class MessageDetailPane(Panel):
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        words = QVBoxLayout()
-        words.setContentsMargins(12, 10, 12, 4)
-        words.setSpacing(2)
-        words.addWidget(self.name)
-        words.addWidget(self.place)
+        words = column(self.name, self.place, spacing=2, margins=(12, 10, 12, 4))
         self.tabs.addTab(self.body, "")
         self.tabs.addTab(self.property_grid, "")
         self.tabs.addTab(self._record_page(), "")
         self.tabs.setProperty("role", "indented")  # a sheet of its own would be applied again with each parent
-        foot = QHBoxLayout()
-        foot.setContentsMargins(12, 8, 12, 10)
-        foot.setSpacing(6)
-        for button in (self.life_button, self.resend_button, self.copy_button, self.compare_button):
-            foot.addWidget(button)
-        foot.addStretch(1)
+        foot = row(
+            self.life_button, self.resend_button, self.copy_button, self.compare_button, 1, spacing=6, margins=(12, 8, 12, 10)
+        )
         page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addLayout(words)
-        lines.addWidget(self.tabs, 1)
-        lines.addWidget(Line())
-        lines.addLayout(foot)
+        page.setLayout(column(words, (self.tabs, 1), Line(), foot, spacing=0))
         self._stack.addWidget(self.placeholder)
         self._stack.addWidget(page)
         self.content.setSpacing(0)
-        self.content.addWidget(self.progress)
-        self.content.addWidget(self._stack, 1)
+        fill(self.content, self.progress, (self._stack, 1))
 
     def _record_page(self) -> QWidget:
         # Scrolled: a fact a line, they would have the whole page higher than a window of 900 px has room for.

@@ -10,7 +10,7 @@ from gui.operations.message_job import Chosen, JobState, MessageJob, details_arg
 from gui.operations.reports import open_in_desktop
 from gui.views.messages.job_view import JobView
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
@@ -85,13 +85,15 @@ class ExportDialog(FittedDialog):
         count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
         words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
         lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(f"{count} {words}".strip(), "secondary", wrap=True))
-        lines.addWidget(self.filter)
-        lines.addLayout(row(label(tr("Format"), "secondary"), self.format, 1))
+        fill(
+            lines,
+            label(self.windowTitle(), "card-title"),
+            label(f"{count} {words}".strip(), "secondary", wrap=True),
+            self.filter,
+            row(label(tr("Format"), "secondary"), self.format, 1),
+        )
         if self._book.masks:
-            lines.addWidget(self.originals)
-            lines.addWidget(label(self._mask_words(), "caption", wrap=True))
+            fill(lines, self.originals, label(self._mask_words(), "caption", wrap=True))
         self.set_foot(self.view, row(self.show_button, 1, self.close_button, self.go))
 
     def _mask_words(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
 from gui.models.filter_text import Clause, clauses, narrowed, without
@@ -18,7 +18,7 @@ from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row
 from gui.widgets.saved_menu import add_saved, ask_name, menu_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -69,14 +69,10 @@ class FilterBar(QWidget):
         self._chip_row = QWidget()
         self._chip_row.setLayout(self._chip_line)
         self._chip_row.hide()
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        self.line = row(self.edit, self.saved_button, self.history_button)
-        self.line.setStretch(0, 1)
-        lines.addLayout(self.line)
-        lines.addWidget(self.fault)
-        lines.addWidget(self._chip_row)
+        lines = column(spacing=6)
+        self.setLayout(lines)
+        self.line = row((self.edit, 1), self.saved_button, self.history_button)
+        fill(lines, self.line, self.fault, self._chip_row)
         self.edit.submitted.connect(lambda _text: self.submit())
         self.edit.plan_wanted.connect(lambda _text: self.submit(plan_only=True))
         self.edit.paused.connect(self._typed)

@@ -27,7 +27,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
@@ -117,9 +117,7 @@ class HandDialog(FittedDialog):
         form.addRow(label(tr("Consumer"), "secondary"), self.client)
         effect = tr("Its listener runs once with each stored message. No offset moves, and nothing is stored.")
         lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addLayout(form)
-        lines.addWidget(label(effect, "secondary", wrap=True))
+        fill(lines, label(self.windowTitle(), "card-title"), form, label(effect, "secondary", wrap=True))
         for notice in (self.warning, self.outcome):
             notice.set("")
             lines.addWidget(notice)

@@ -10,7 +10,7 @@ from gui.models.stored_order import Int64s
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.panel import Panel
 from gui.words.text import TimeZoneChoice, duration_text, milliseconds_text, tr
 
@@ -37,8 +37,7 @@ class HitTimes(Panel):
         self.bars.setFixedHeight(BARS_HEIGHT)
         self.content.setContentsMargins(12, 6, 12, 4)
         self.content.setSpacing(2)
-        self.content.addWidget(self.title_line)
-        self.content.addWidget(self.bars)
+        fill(self.content, self.title_line, self.bars)
         self.bars.parts_chosen.connect(self._parts_chosen)
         times.changed.connect(self.retranslate)
         self.clear()

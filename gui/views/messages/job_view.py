@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.message_job import JobState, MessageJob
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.code_view import CodeView
 from gui.widgets.progress_line import ProgressLine
 from gui.words.child_words import child_text
@@ -37,13 +37,7 @@ class JobView(QWidget):
         self.said = CodeView(theme)
         self.said.setFixedHeight(LINES_HEIGHT)
         self.said.setAccessibleName(tr("What it says"))
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(8)
-        lines.addWidget(self.line)
-        lines.addWidget(self.outcome)
-        lines.addWidget(self.warnings)
-        lines.addWidget(self.said)
+        self.setLayout(column(self.line, self.outcome, self.warnings, self.said))
         job.changed.connect(self._show)
         self._show()
 

@@ -37,7 +37,7 @@ from gui.views.messages.copies import add_copies
 from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, fill, label
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SegmentedControl
@@ -304,9 +304,7 @@ class MessageView(PageView):
         below.setChildrenCollapsible(False)
         below.setHandleWidth(Size.GAP)
         self._below = below
-        self.content.addWidget(self.placeholder, 1)
-        self.content.addWidget(self.life_panel)
-        self.content.addWidget(below, 1)
+        fill(self.content, (self.placeholder, 1), self.life_panel, (below, 1))
 
     def _connect(self) -> None:
         self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column, row
 from gui.words.text import tr
 
 
@@ -26,14 +26,10 @@ class PropertyEditor(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._lines: list[_Line] = []
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(6)
+        self._layout = column(spacing=6)
+        self.setLayout(self._layout)
         self.add_button = IconButton(theme, "plus", tr("Add property"), role="quiet", on_click=self._add_clicked)
-        foot = QHBoxLayout()
-        foot.addWidget(self.add_button)
-        foot.addStretch(1)
-        self._layout.addLayout(foot)
+        self._layout.addLayout(row(self.add_button, 1, spacing=-1))
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -84,12 +80,7 @@ class _Line(QWidget):
             field.setFont(mono_font())
         self.remove = IconButton(theme, "x", tip=tr("Remove property"))
         self.retranslate()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(6)
-        line.addWidget(self.name, 2)
-        line.addWidget(self.value, 3)
-        line.addWidget(self.remove)
+        self.setLayout(row((self.name, 2), (self.value, 3), self.remove, spacing=6))
 
     def retranslate(self) -> None:
         for field, text in ((self.name, tr("Name")), (self.value, tr("Value"))):

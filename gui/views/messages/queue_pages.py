@@ -20,7 +20,7 @@ from gui.theme.tokens import Size
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.columns import message_columns
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
@@ -169,8 +169,7 @@ class QueuePages(Panel):
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
-        self.content.addWidget(self.missing)
-        self.content.addWidget(foot)
+        fill(self.content, self.missing, foot)
 
     def _show_page(self, page: MessagePage) -> None:
         self.grid.set_loading(False)

@@ -27,7 +27,7 @@ from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox, SegmentedControl
@@ -174,15 +174,17 @@ class ReplayDialog(FittedDialog):
         )  # fmt: skip
         for widget, name in named:
             widget.setAccessibleName(tr(name))
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(self._effect(), "secondary", wrap=True))
-        lines.addWidget(self.filter)
-        lines.addLayout(self._form())
-        lines.addWidget(self.fault)
-        lines.addWidget(self.cluster_typed)
-        lines.addWidget(self.view)
-        lines.addLayout(row(self.file_button, self.resume_button, self.folder_button, 1))
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(self._effect(), "secondary", wrap=True),
+            self.filter,
+            self._form(),
+            self.fault,
+            self.cluster_typed,
+            self.view,
+            row(self.file_button, self.resume_button, self.folder_button, 1),
+        )
         self.set_foot(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
 
     def _form(self) -> QFormLayout:
@@ -196,9 +198,7 @@ class ReplayDialog(FittedDialog):
             where.setStretchFactor(part, 1)
         form.addRow("", where)
         form.addRow(label(tr("Name server"), "secondary"), self.name_server)
-        pace = row(self.speed, self.pace)
-        pace.setStretch(1, 1)
-        form.addRow(label(tr("Pace"), "secondary"), pace)
+        form.addRow(label(tr("Pace"), "secondary"), row(self.speed, (self.pace, 1)))
         form.addRow("", row(self.new_ids, self.born_now, 1, spacing=16))
         form.addRow("", row(self.without_delay, self.partial, 1, spacing=16))
         return form

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, marks_of, parse_filter
 from broker_core.worker.questions.searches import SearchHits
@@ -36,7 +36,7 @@ from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
@@ -173,9 +173,8 @@ class SearchPanel(QWidget):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> QWidget:
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
+        lines = column(spacing=Size.GAP)
+        self.setLayout(lines)
         if self._has_own_bar:
             self.bar.line.addWidget(self.search_button)
             self.bar.use_names(self._names)
@@ -183,16 +182,14 @@ class SearchPanel(QWidget):
         lines.addWidget(self.progress)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
-        panel.content.addWidget(self.grid, 1)
-        panel.content.addWidget(self.missing)
+        fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW + 4)
         buttons = (self.export_button, self.replay_button, self.fields.button)
         foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
         # The histogram stands above the hits alone: so the message beside them has the whole height.
-        parts = column(self.hit_times, panel, spacing=Size.GAP)
-        parts.setStretch(1, 1)
+        parts = column(self.hit_times, (panel, 1), spacing=Size.GAP)
         table = QWidget()
         table.setLayout(parts)
         return table

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.search import SearchRun, SearchState
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
@@ -89,14 +89,7 @@ class SearchProgress(Panel):
         self.pause_button = IconButton(theme, "pause", " ", role="small", on_click=self._pause_or_go_on)
         self.cancel_button = IconButton(theme, "stop", " ", role="small", on_click=self.cancel_wanted.emit)
         first = row(self.word, self.counts, self.speed, 1, self.verdict, self.pause_button, self.cancel_button, spacing=14)
-        second = row(self.plan, self.promise, spacing=14)
-        second.setStretch(0, 1)
-        lines = QVBoxLayout()
-        lines.setSpacing(6)
-        lines.addLayout(first)
-        lines.addWidget(self.line)
-        lines.addLayout(second)
-        lines.addWidget(self.reason)
+        lines = column(first, self.line, row((self.plan, 1), self.promise, spacing=14), self.reason, spacing=6)
         self.content.setContentsMargins(12, 8, 12, 8)
         self.content.addLayout(lines)
         self._timer = QTimer(self)

@@ -121,9 +121,7 @@ class SendOptions(QWidget):
     def add_to(self, form: QFormLayout) -> None:
         """Add the lines to the form of the dialog."""
         form.addRow(self._caption("Sharding key"), self.sharding_key)
-        later = row(self.when, self.when_text)
-        later.setStretch(1, 1)
-        form.addRow(self._caption("Delivery"), later)
+        form.addRow(self._caption("Delivery"), row(self.when, (self.when_text, 1)))
         form.addRow(self._caption("Transaction"), self.transaction)
         form.addRow(self._caption("Repeat"), row(self.count, self.rate, self.fills, 1))
 
@@ -140,9 +138,7 @@ class SendOptions(QWidget):
 
     def add_order_and_repeat(self, form: QFormLayout) -> None:
         """Add the other lines to a narrow form."""
-        order = row(self.sharding_key, self.fills)
-        order.setStretch(0, 1)
-        form.addRow(self._caption("Sharding key"), order)
+        form.addRow(self._caption("Sharding key"), row((self.sharding_key, 1), self.fills))
         form.addRow(self._caption("Repeat"), row(self.count, self.rate, 1))
 
     @property

@@ -7,14 +7,14 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from gui.operations.alert_center import LOOK_MS, SEVERITY_STATES, OpenAlert
 from gui.theme.manager import ThemeManager
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_texts
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.saved_menu import menu_text
@@ -56,12 +56,10 @@ class AttentionPanel(Panel):
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.content.setSpacing(0)
         self._row_height = self.rows[0].sizeHint().height()
-        for row in self.rows:
-            self.content.addWidget(row)
+        fill(self.content, *self.rows)
         self.lacks = [ElidedLabel(role="caption") for _ in range(LACKS_SHOWN)]
         """What could not be judged, where nothing is open."""
-        self.content.addStretch(1)
-        self.content.addWidget(self.nothing)
+        fill(self.content, 1, self.nothing)
         for line in self.lacks:
             line.setAlignment(Qt.AlignmentFlag.AlignCenter)
             self.content.addWidget(line)
@@ -118,8 +116,8 @@ class AttentionPanel(Panel):
         """Show as many alerts as fit; the title has their number."""
         room = max(1, (self.height() - self._frame_height) // self._row_height)
         shown = self._alerts[: min(room, ROWS_SHOWN)]
-        for row, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
-            row.show_alert(alert, self._now_ms)
+        for line, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
+            line.show_alert(alert, self._now_ms)
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
 
@@ -227,16 +225,7 @@ class _Row(QWidget):
         self.button.setProperty("role", "small")
         self.button.setMinimumWidth(BUTTON_WIDTH_MIN)
         self.button.clicked.connect(lambda _checked=False: self._clicked())
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
-        texts.addWidget(self.title)
-        texts.addWidget(self.reason)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 4, 0, 4)
-        line.setSpacing(8)
-        line.addWidget(self.chip)
-        line.addLayout(texts, 1)
-        line.addWidget(self.button)
+        self.setLayout(row(self.chip, (column(self.title, self.reason, spacing=0), 1), self.button, margins=(0, 4, 0, 4)))
 
     def _clicked(self) -> None:
         if self._alert is not None:

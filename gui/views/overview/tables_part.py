@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.models.topics import TopicRow, topic_rows
@@ -16,7 +16,7 @@ from gui.views.opened_store import opened_chip
 from gui.views.overview.figures import busiest_topics, disk_share, drain_seconds, lagging_groups, own_groups, own_topics, total
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column, fill
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -189,16 +189,12 @@ class TablesPart(QWidget):
         self._group_panel.content.addWidget(self.group_grid)
         self._broker_panel.add_action(self.broker_chip)
         self._broker_panel.content.setSpacing(1)
-        for meter in self.meters.values():
-            self._broker_panel.content.addWidget(meter)
-        self._broker_panel.content.addStretch(1)
+        fill(self._broker_panel.content, *self.meters.values(), 1)
         parts = ((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
         for panel, _weight in parts:
             panel.setFixedHeight(HEIGHT)
         self.beside = BesideRow(*parts)
-        line = QVBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.beside)
+        self.setLayout(column(self.beside, spacing=-1))
 
     def show_state(self, state: ClusterState) -> None:
         """Show new figures."""

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.theme.tokens import Size, State
 from gui.views.overview.figures import disk_share, fan_out, total, worst_group
 from gui.views.page import PageContext
+from gui.widgets.basic import row
 from gui.widgets.panel import Tile
 from gui.words.text import (
     UNKNOWN,
@@ -69,9 +70,8 @@ class TileRow(QWidget):
         super().__init__()
         self._context = context
         self.tiles: dict[str, Tile] = {}
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
+        line = row(spacing=Size.GAP)
+        self.setLayout(line)
         for key, kind in TILES.items():
             tile = Tile(context.theme, kind.title, series_index=kind.series_index)
             tile.clicked.connect(lambda page_id=kind.page_id: context.navigate(page_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import demo_refusal, play_demo
@@ -18,7 +18,7 @@ from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
 from gui.views.overview.tables_part import TablesPart
 from gui.views.overview.tiles import TileRow
 from gui.views.page import PageContext, PageView
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
@@ -137,13 +137,7 @@ class OverviewView(PageView):
         self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
         self._flow_panel.content.addWidget(self.flow)
         body = _Body()
-        lines = QVBoxLayout(body)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.tiles)
-        lines.addWidget(self._flow_panel)
-        lines.addWidget(self._panels, 1)
-        lines.addWidget(self._tables)
+        body.setLayout(column(self.tiles, self._flow_panel, (self._panels, 1), self._tables, spacing=Size.GAP))
         scroll = ScrolledPart()
         scroll.setWidget(body)
         self.content.addWidget(scroll, 1)

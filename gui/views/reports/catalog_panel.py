@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
-from gui.widgets.basic import ElidedLabel, IconLabel, label
+from gui.widgets.basic import ElidedLabel, IconLabel, column, label, row
 from gui.words.text import tr
 from spark_reports.catalog import ReportSpec
 
@@ -32,10 +32,8 @@ class CatalogPanel(QWidget):
         for spec in specs:
             self._groups.setdefault(spec.group, []).append(spec)
         self.cards: list[ReportCard] = []
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(8)
-        self._lines.addStretch(1)
+        self._lines = column(1)
+        self.setLayout(self._lines)
         self._add_groups(len(specs) // 2)
 
     def fill(self) -> None:
@@ -59,8 +57,8 @@ class CatalogPanel(QWidget):
             card.clicked.connect(self.chosen)
             self.cards.append(card)
             grid.addWidget(card, place // CARDS_IN_LINE, place % CARDS_IN_LINE)
-        for column in range(CARDS_IN_LINE):
-            grid.setColumnStretch(column, 1)
+        for place in range(CARDS_IN_LINE):
+            grid.setColumnStretch(place, 1)
         self._lines.insertWidget(self._lines.count() - 1, heading)
         self._lines.insertLayout(self._lines.count() - 1, grid)
 
@@ -109,18 +107,14 @@ class ReportCard(QFrame):
         self._title = ElidedLabel(role="strong")
         self._summary = ElidedLabel(role="caption")
         self.last = label(role="caption")
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        first = QHBoxLayout()
-        first.addWidget(self._title, 1)
-        first.addWidget(self.last)
-        words.addLayout(first)
-        words.addWidget(self._summary)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 10, 12, 10)
-        line.setSpacing(12)
-        line.addWidget(IconLabel(theme, spec.icon, "accent", 18), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(words, 1)
+        self.setLayout(
+            row(
+                (IconLabel(theme, spec.icon, "accent", 18), 0, Qt.AlignmentFlag.AlignTop),
+                (column(row((self._title, 1), self.last, spacing=-1), self._summary, spacing=2), 1),
+                spacing=12,
+                margins=(12, 10, 12, 10),
+            )
+        )
         self.retranslate()
 
     @property

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.reports import ReportUnit, ResultChart
@@ -18,7 +18,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import figure_text
 from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import label
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import TimeZoneChoice, tr
 
@@ -124,12 +124,9 @@ class ChartsPanel(QScrollArea):
         self.range.setParent(None)
         self.findings.setParent(None)
         body = QWidget()
-        lines = QVBoxLayout(body)
-        lines.setContentsMargins(14, 10, 14, 10)
-        lines.setSpacing(6)
-        first = QHBoxLayout()
-        first.addStretch(1)
-        first.addWidget(self.range)
+        lines = column(spacing=6, margins=(14, 10, 14, 10))
+        body.setLayout(lines)
+        first = row(1, self.range, spacing=-1)
         lines.addWidget(self.findings)
         self.findings.show()
         lines.addLayout(first)
@@ -137,10 +134,8 @@ class ChartsPanel(QScrollArea):
         places = []
         for chart in self._charts:
             self._titles.append(label(report_text(chart.title), "panel-title"))
-            place = QVBoxLayout()
-            place.setSpacing(lines.spacing())
-            lines.addWidget(self._titles[-1])
-            lines.addLayout(place)
+            place = column(spacing=lines.spacing())
+            fill(lines, self._titles[-1], place)
             places.append(place)
         lines.addStretch(1)
         self.setWidget(body)

@@ -18,7 +18,7 @@ from gui.theme.style import repolish, set_role
 from gui.theme.tokens import State
 from gui.views.reports.own_fields import OwnFields
 from gui.views.reports.schedule_dialog import ScheduleDialog
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
@@ -160,13 +160,11 @@ class FormPanel(Panel):
         form.addRow("", self._custom_line)
         form.addRow(self._name("Topics"), self.topics)
         self.content.setSpacing(12)
-        self.content.addWidget(self._question)
-        self.content.addLayout(form)
-        self.content.addWidget(self.own)
+        fill(self.content, self._question, form, self.own)
         form.addRow(self._name("Also as"), _line(*self.also.values(), 1))
-        self.content.addWidget(self.originals)
-        self.content.addWidget(self.hint)
-        self.content.addLayout(row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4))
+        fill(
+            self.content, self.originals, self.hint, row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4)
+        )
 
     def _name(self, text: str) -> QLabel:
         made = label(role="secondary")

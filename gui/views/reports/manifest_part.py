@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from gui.models.reports import PastRun
 from gui.views.reports.columns import RUN_STATES, range_text
 from gui.views.reports.words import report_text, report_texts
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.key_values import KeyValueList
 from gui.words.text import TimeZoneChoice, bytes_text, count_text, duration_text, tr
 
@@ -25,12 +25,7 @@ class ManifestPart(QScrollArea):
         self.facts = KeyValueList()
         self.notes = label(role="caption", wrap=True, selectable=True)
         body = QWidget()
-        lines = QVBoxLayout(body)
-        lines.setContentsMargins(14, 10, 14, 10)
-        lines.setSpacing(10)
-        lines.addWidget(self.facts)
-        lines.addWidget(self.notes)
-        lines.addStretch(1)
+        body.setLayout(column(self.facts, self.notes, 1, spacing=10, margins=(14, 10, 14, 10)))
         self.setWidget(body)
 
     def show_run(self, run: PastRun | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QInputDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QInputDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
@@ -14,7 +14,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, label, row
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from spark_reports import saved_queries
@@ -48,14 +48,9 @@ class QueryField(QWidget):
         self.remove_button = IconButton(theme, "x", tip=tr("Remove saved query"), on_click=self._remove)
         self.remark = label(role="caption", wrap=True)
         self.remark.hide()
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        chosen = row(self.saved, self.save_button, self.remove_button, spacing=4)
-        chosen.setStretch(0, 1)
-        lines.addLayout(chosen)
-        lines.addWidget(self.editor)
-        lines.addWidget(self.remark)
+        self.setLayout(
+            column(row((self.saved, 1), self.save_button, self.remove_button, spacing=4), self.editor, self.remark, spacing=6)
+        )
         self._listing = self._call(self._listed)
         self._loading = self._call(self._loaded)
         self._changing = self._call(self._list)

@@ -18,7 +18,7 @@ from gui.views.reports.manifest_part import ManifestPart
 from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import IconButton, Line, label
+from gui.widgets.basic import IconButton, Line, column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.folding_panel import FoldingPanel
@@ -150,42 +150,23 @@ class ResultPanel(FoldingPanel):
             self.add_action(widget)
         self.headlines.setContentsMargins(0, 0, 0, 0)
         self.headlines.setSpacing(0)
-        side = QVBoxLayout()
-        side.setContentsMargins(0, 0, 0, 10)
-        side.setSpacing(6)
-        side.addWidget(self.sections, 1)
-        side.addWidget(self.manifest)
+        side = column((self.sections, 1), self.manifest, spacing=6, margins=(0, 0, 0, 10))
         self.manifest.setFixedWidth(WIDTH)
         self.manifest.setContentsMargins(14, 0, 4, 0)
-        table = QVBoxLayout(self._table_page)
-        table.setContentsMargins(0, 0, 0, 0)
-        table.setSpacing(0)
-        title = QHBoxLayout()
-        title.setContentsMargins(14, 6, 14, 6)
-        title.addWidget(self.table_title)
-        table.addLayout(title)
-        table.addLayout(self._table_place, 1)
+        self._table_page.setLayout(
+            column(row(self.table_title, spacing=-1, margins=(14, 6, 14, 6)), (self._table_place, 1), spacing=0)
+        )
         self._pages.addWidget(self.charts)
         self._pages.addWidget(self._table_page)
         self._pages.addWidget(self.manifest_part)
         self.sections.chosen.connect(self._section_chosen)
         self.sections.entered_part.connect(self._enter_part)
         self.charts.scrolled.connect(self._charts_scrolled)
-        lines = QVBoxLayout(self._body)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(Line())
-        lines.addLayout(self.headlines)
-        lines.addWidget(Line())
-        parts = QHBoxLayout()
-        parts.setSpacing(0)
-        parts.addLayout(side)
-        parts.addWidget(Line(vertical=True))
-        parts.addLayout(self._pages, 1)
-        lines.addLayout(parts, 1)
+        self._body.setLayout(
+            column(Line(), self.headlines, Line(), (row(side, Line(vertical=True), (self._pages, 1), spacing=0), 1), spacing=0)
+        )
         self.content.setSpacing(0)
-        self.content.addWidget(self._body, 1)
-        self.content.addWidget(self.placeholder, 1)
+        fill(self.content, (self._body, 1), (self.placeholder, 1))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def _show(self) -> None:
@@ -355,10 +336,13 @@ def change_text(now: ResultHeadline, before: ResultHeadline | None) -> str:
 class _Figure(QWidget):
     def __init__(self, headline: ResultHeadline, note: str) -> None:
         super().__init__()
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(14, 10, 14, 10)
-        lines.setSpacing(1)
-        lines.addWidget(label(figure_text(headline.value, headline.unit), "headline"))
-        lines.addWidget(label(report_text(headline.label), wrap=True))
-        lines.addWidget(label(note, "caption", wrap=True))
-        lines.addStretch(1)
+        self.setLayout(
+            column(
+                label(figure_text(headline.value, headline.unit), "headline"),
+                label(report_text(headline.label), wrap=True),
+                label(note, "caption", wrap=True),
+                1,
+                spacing=1,
+                margins=(14, 10, 14, 10),
+            )
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from gui.models.reports import ReportOrder, RunStage, RunState, StageState, StartedRun
 from gui.operations.reports import rows_text
@@ -11,7 +11,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.reports.columns import RUN_STATES
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -44,8 +44,7 @@ class RunPanel(Panel):
         super().__init__(" ", parent=parent)
         self._theme = theme
         self._lines: list[_StageLine] = []
-        self._stages = QVBoxLayout()
-        self._stages.setSpacing(2)
+        self._stages = column(spacing=2)
         self.chip = Chip(theme)
         self.cancel_button = IconButton(theme, "x", " ", role="small", on_click=self.cancel_wanted.emit)
         self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self.again_wanted.emit)
@@ -54,16 +53,12 @@ class RunPanel(Panel):
         self.fault.set("")
         for widget in (self.chip, self.cancel_button, self.again_button):
             self.add_action(widget)
-        self.content.addLayout(self._stages)
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self.total)
+        fill(self.content, self._stages, self.fault, self.total)
         self._waiting: tuple[ReportOrder, ...] = ()
         self.waiting_title = label(role="secondary")
         self.waiting_title.hide()
-        self._queue = QVBoxLayout()
-        self._queue.setSpacing(2)
-        self.content.addWidget(self.waiting_title)
-        self.content.addLayout(self._queue)
+        self._queue = column(spacing=2)
+        fill(self.content, self.waiting_title, self._queue)
 
     def show_run(self, run: StartedRun, now_ms: float) -> None:
         """Show the progress of a run. ``now_ms`` is on the clock of the run."""
@@ -103,9 +98,7 @@ class RunPanel(Panel):
             self._theme, "x", tip=tr("Take back"), on_click=lambda: self.withdraw_wanted.emit(order), parent=made
         )
         name = ElidedLabel(tr(order.spec.title))
-        line = row(IconLabel(self._theme, "hourglass", "text_3", 14), name, take_back)
-        line.setStretch(1, 1)
-        made.setLayout(line)
+        made.setLayout(row(IconLabel(self._theme, "hourglass", "text_3", 14), (name, 1), take_back))
         return made
 
     def retranslate(self) -> None:
@@ -155,13 +148,7 @@ class _StageLine(QWidget):
         self._took = label(role="caption")
         self._took.setFixedWidth(52)
         self._took.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(8)
-        line.addWidget(self._glyph)
-        line.addWidget(self._name, 1)
-        line.addWidget(self._bar)
-        line.addWidget(self._took)
+        self.setLayout(row(self._glyph, (self._name, 1), self._bar, self._took))
         self.setFixedHeight(24)
 
     def show_stage(self, stage: RunStage, took_ms: float) -> None:

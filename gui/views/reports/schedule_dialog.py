@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QComboBox, QPushButton, QTimeEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QTimeEdit, QWidget
 
 from gui.models.reports import ReportOrder
 from gui.models.schedules import DAYS, Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, Line, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import tr
 from spark_reports.catalog import CLUSTER, reports
@@ -39,16 +39,17 @@ class ScheduleDialog(FittedDialog):
         self.close_button = QPushButton(tr("Close"))
         self.close_button.setDefault(True)
         self.close_button.clicked.connect(self.reject)
-        self._list = QVBoxLayout()
-        self._list.setSpacing(2)
+        self._list = column(spacing=2)
         lines = self.lay_out()
         if order is not None:
-            lines.addWidget(label(tr(order.spec.title), "card-title"))
-            lines.addWidget(label(tr("As the form asks for it now. It runs while Orbit is open."), "secondary", wrap=True))
-            lines.addLayout(row(self.day, self.time, 1, self.add))
-            lines.addWidget(Line())
-        lines.addLayout(self._list)
-        lines.addStretch(1)
+            fill(
+                lines,
+                label(tr(order.spec.title), "card-title"),
+                label(tr("As the form asks for it now. It runs while Orbit is open."), "secondary", wrap=True),
+                row(self.day, self.time, 1, self.add),
+                Line(),
+            )
+        fill(lines, self._list, 1)
         self.set_foot(row(1, self.close_button))
         schedules.changed.connect(self._fill)
         self._fill()
@@ -84,7 +85,5 @@ class ScheduleDialog(FittedDialog):
         words.setToolTip("\n".join(one.removeprefix(CLUSTER) for one in schedule.stores))
         when = label(f"{tr(DAYS[schedule.weekday])}, {schedule.minute // 60:02}:{schedule.minute % 60:02}", "secondary")
         remove = IconButton(self._theme, "x", tip=tr("Remove"), on_click=lambda: self._schedules.remove(schedule), parent=made)
-        line = row(words, when, remove)
-        line.setStretch(0, 1)
-        made.setLayout(line)
+        made.setLayout(row((words, 1), when, remove))
         return made

@@ -18,9 +18,7 @@ class SessionLine(QWidget):
         self._session = session
         self.words = ElidedLabel(role="secondary")
         self.end_button = IconButton(theme, "x", tip=" ", on_click=self._end)
-        line = row(self.words, self.end_button, spacing=4, margins=(12, 0, 12, 0))
-        line.setStretch(0, 1)
-        self.setLayout(line)
+        self.setLayout(row((self.words, 1), self.end_button, spacing=4, margins=(12, 0, 12, 0)))
         if session is not None:
             session.changed.connect(self.retranslate)
         self.hide()  # the page shows it, when it has its place

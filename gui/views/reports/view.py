@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
 from gui.operations.queries import BackgroundCall
@@ -20,6 +20,7 @@ from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.session_line import SessionLine
+from gui.widgets.basic import column, row
 from gui.widgets.containers import ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.lazy_tab import LaterPart, LazyTab
@@ -166,23 +167,14 @@ class ReportsView(PageView):
         self._left.addWidget(shelf)
         self._left.addWidget(self._result)
         side = ScrolledColumn()
-        right = QVBoxLayout(side)
-        right.setContentsMargins(0, 0, 0, 0)
-        right.setSpacing(Size.GAP)
-        right.addWidget(self.form)
-        right.addWidget(self.session_line)
-        right.addWidget(self.run_panel)
-        right.addWidget(self.history, 1)
+        side.setLayout(column(self.form, self.session_line, self.run_panel, (self.history, 1), spacing=Size.GAP))
         scroll = ScrolledPart()
         scroll.setWidget(side)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFixedWidth(SIDE_WIDTH)
         # Its own width, with or without a bar: else a bar that comes wraps texts anew in a height that was given before.
         side.setFixedWidth(SIDE_WIDTH - BAR_ROOM)
-        columns = QHBoxLayout()
-        columns.setSpacing(Size.GAP)
-        columns.addLayout(self._left, 1)
-        columns.addWidget(scroll)
+        columns = row((self._left, 1), scroll, spacing=Size.GAP)
         self._side = scroll
         self.content.addLayout(columns, 1)
 

@@ -20,7 +20,7 @@ from gui.processes.saved_options import (
 from gui.processes.worker_options import WorkerArguments
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.words.text import tr
@@ -142,19 +142,20 @@ class BrokerPanel(Panel):
         form.setVerticalSpacing(8)
         self.store.setMinimumWidth(FIELD_WIDTH_MIN)
         self.store.setMaximumWidth(FIELD_WIDTH)
-        store = row(self.store, self.browse, 1)
-        store.setStretch(0, 100)
-        form.addRow(self._names[0], store)
+        form.addRow(self._names[0], row((self.store, 100), self.browse, 1))
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name, field in zip(self._names[1:], self._fields()[1:], strict=True):
             field.setMaximumWidth(120)
             form.addRow(name, field)
-        self.content.addLayout(form)
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self.note)
-        self.content.addLayout(row(self.save, self.restart, self.open_folder, self.settings_button, 1))
-        self.content.addWidget(self.facts)
-        self.content.addStretch(1)
+        fill(
+            self.content,
+            form,
+            self.fault,
+            self.note,
+            row(self.save, self.restart, self.open_folder, self.settings_button, 1),
+            self.facts,
+            1,
+        )
 
     def _check(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
@@ -24,7 +24,7 @@ from gui.views.settings.connection_rows import (
     connection_rows,
     kept_pairs,
 )
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
@@ -109,14 +109,8 @@ class ConnectionsPanel(QWidget):
         self.list_panel.setMaximumWidth(LIST_WIDTH)
         for button in self._buttons:
             self.detail.add_action(button)
-        for part in (self.facts, self.doctor_title, self.fault):
-            self.detail.content.addWidget(part)
-        self.detail.content.addWidget(self.hop_grid, 1)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self.list_panel, 3)
-        line.addWidget(self.detail, 5)
+        fill(self.detail.content, self.facts, self.doctor_title, self.fault, (self.hop_grid, 1))
+        self.setLayout(row((self.list_panel, 3), (self.detail, 5), spacing=Size.GAP))
 
     @property
     def _buttons(self) -> tuple[IconButton, ...]:

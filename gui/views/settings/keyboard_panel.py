@@ -13,7 +13,7 @@ from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.key_choices import KeyChoices, shown
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
@@ -68,12 +68,9 @@ class KeyboardPanel(Panel):
     def _build(self) -> None:
         self.add_action(self.sheet)
         self.add_action(self.reset_all_button)
-        self.content.addLayout(row(self.search, margins=(8, 0, 8, 8)))
-        self.content.addWidget(self.grid, 1)
+        fill(self.content, row(self.search, margins=(8, 0, 8, 8)), (self.grid, 1))
         buttons = row(self.field, self.change_button, self.clear_button, self.reset_button, 1, margins=(12, 8, 12, 0))
-        self.content.addLayout(buttons)
-        self.content.addLayout(row(self.fault, margins=(12, 0, 12, 0)))
-        self.content.addLayout(row(self.note, margins=(12, 0, 12, 10)))
+        fill(self.content, buttons, row(self.fault, margins=(12, 0, 12, 0)), row(self.note, margins=(12, 0, 12, 10)))
 
     def _connect(self) -> None:
         self.search.searched.connect(self._filter)

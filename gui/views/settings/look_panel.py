@@ -13,7 +13,7 @@ from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTI
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 from gui.words.text import LANGUAGES, shown_language, tr
@@ -32,9 +32,7 @@ class _Section(Panel):
         self._form.setHorizontalSpacing(16)
         self._names: list[QLabel] = []
         self.note = label(role="caption", wrap=True)
-        self.content.addLayout(self._form)
-        self.content.addWidget(self.note)
-        self.content.addStretch(1)
+        fill(self.content, self._form, self.note, 1)
 
     def add(self, *fields: QWidget) -> None:
         """Add a line."""

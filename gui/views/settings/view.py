@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QPushButton, QSizePolicy, QStackedWidget, QWidget
 
 from gui.theme.tokens import Size, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
@@ -14,7 +14,7 @@ from gui.views.settings.broker_panel import BrokerPanel
 from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
@@ -112,9 +112,8 @@ class SettingsView(PageView):
     def _build(self) -> None:
         navigation = QWidget()
         navigation.setFixedWidth(NAVIGATION_WIDTH)
-        lines = QVBoxLayout(navigation)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(2)
+        lines = column(spacing=2)
+        navigation.setLayout(lines)
         for key, title, glyph, _make in _SECTIONS:
             button = IconButton(self.context.theme, glyph, title, role="section", on_click=partial(self._chosen, key))
             button.setCheckable(True)
@@ -122,11 +121,7 @@ class SettingsView(PageView):
             self.buttons[key] = button
             lines.addWidget(button)
         lines.addStretch(1)
-        line = QHBoxLayout()
-        line.setSpacing(Size.GAP)
-        line.addWidget(navigation, 0, Qt.AlignmentFlag.AlignTop)
-        line.addWidget(self._stack, 1)
-        self.content.addLayout(line, 1)
+        self.content.addLayout(row((navigation, 0, Qt.AlignmentFlag.AlignTop), (self._stack, 1), spacing=Size.GAP), 1)
 
     def _chosen(self, key: str) -> None:
         self.show_section(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.administration import BrokerAnswer
@@ -15,7 +15,7 @@ from gui.theme.tokens import Size, State
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.views.store.brokers_panel import BrokersPanel
-from gui.widgets.basic import label
+from gui.widgets.basic import column, fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
@@ -97,8 +97,7 @@ class FiguresPanel(Panel):
         self.grid.set_loading(True)
         self.missing = MissingNote()
         self.setMinimumHeight(HEIGHT_MIN)
-        self.content.addWidget(self.grid)
-        self.content.addWidget(self.missing)
+        fill(self.content, self.grid, self.missing)
         self._times.changed.connect(self.rows.all_texts_changed)
         self.retranslate()
 
@@ -192,11 +191,8 @@ class ClusterPart(QWidget):
         self.inside = label(role="caption", wrap=True)
         self.inside.hide()
         self._fault: OrbitError | None = None
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(Size.GAP)
-        self._lines.addWidget(self.brokers)
-        self._lines.addWidget(self.inside)
+        self._lines = column(self.brokers, self.inside, spacing=Size.GAP)
+        self.setLayout(self._lines)
 
     def show_state(self, state: ClusterState) -> None:
         self.brokers.show_state(state)

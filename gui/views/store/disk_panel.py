@@ -14,7 +14,7 @@ from broker_core.worker.questions.administration import StorePicture
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
-from gui.widgets.basic import ElidedLabel, label, row
+from gui.widgets.basic import ElidedLabel, fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.repaint import repaint_with
@@ -88,11 +88,7 @@ class DiskPanel(Panel):
         self.facts = KeyValueList()
         self.facts.setMinimumSize(*FACTS_SIZE_MIN)
         self.content.setSpacing(2)
-        line = row(self.share, self._of, spacing=6)
-        line.setStretch(1, 1)
-        self.content.addLayout(line)
-        self.content.addWidget(self.bar)
-        self.content.addWidget(self.facts, 1)
+        fill(self.content, row(self.share, (self._of, 1), spacing=6), self.bar, (self.facts, 1))
 
     def show_picture(self, picture: StorePicture, growth: Forecast) -> None:
         """Show the use of the disk and the consequences of its growth."""

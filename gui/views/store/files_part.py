@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.administration import StorePicture
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
-from gui.widgets.basic import column
+from gui.widgets.basic import column, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -153,12 +153,14 @@ class FilesPart(QWidget):
         self.index_panel.content.addWidget(self.index_grid)
         self.cleaning_panel.content.addWidget(self.cleaning_grid)
         self.runtime_panel.content.addWidget(self.runtime_facts)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self.queue_panel, 7)
-        line.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
-        line.addWidget(self.runtime_panel, 4)
+        self.setLayout(
+            row(
+                (self.queue_panel, 7),
+                (column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5),
+                (self.runtime_panel, 4),
+                spacing=Size.GAP,
+            )
+        )
 
     @property
     def _grids(self) -> tuple[DataGrid[QueueTopicRow], DataGrid[IndexRow], DataGrid[CleaningRow]]:

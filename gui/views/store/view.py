@@ -24,7 +24,7 @@ from gui.views.store.cluster_part import ClusterPart
 from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, fill, label
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
@@ -207,15 +207,12 @@ class StoreView(PageView):
         self.log_panel.add_action(self.positions)
         self.log_panel.content.addWidget(self.strip)
         self.latency_panel.add_action(self.latency_note)
-        self.latency_panel.content.addWidget(self.latency, 1)
-        self.latency_panel.content.addWidget(self.no_latency, 1)
+        fill(self.latency_panel.content, (self.latency, 1), (self.no_latency, 1))
         self.times_panel.add_action(self.chart.legend)
         self.times_panel.content.addWidget(self.chart, 1)
-        self.content.addWidget(self.problem)
-        self.content.addWidget(self.log_panel)
+        fill(self.content, self.problem, self.log_panel)
         self._charts = BesideRow((self.latency_panel, 5), (self.times_panel, 6), (self.disk, 5))
-        self.content.addWidget(self._charts, 5)
-        self.content.addWidget(self._files, 6)
+        fill(self.content, (self._charts, 5), (self._files, 6))
 
     @property
     def files(self) -> FilesPart:

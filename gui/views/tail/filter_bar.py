@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.models.messages import topic_names
 from gui.operations.filter_memory import FilterMemory
@@ -45,8 +45,7 @@ class TailBar(QWidget):
         self.names = KnownNames(self)
         self.filter = FilterBar(theme, memory, example=EXAMPLE)
         self.filter.use_names(self.names)
-        self._chips = QHBoxLayout()
-        self._chips.setSpacing(6)
+        self._chips = row(spacing=6)
         self._told = ""
         self._build()
         self.retranslate()
@@ -107,8 +106,7 @@ class TailBar(QWidget):
 
     def _build(self) -> None:
         self.topic.setFixedWidth(150)
-        line = row(self.topic, self.filter)
-        line.setStretch(1, 1)
+        line = row(self.topic, (self.filter, 1))
         line.insertLayout(0, self._chips)
         for part in (self._chips, self.topic):
             line.setAlignment(part, Qt.AlignmentFlag.AlignTop)

@@ -14,7 +14,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -70,11 +70,13 @@ class TailRulesDialog(FittedDialog):
         self.error.hide()
         self.use_button.setProperty("role", "primary")
         self._lines.setSpacing(6)
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(effect, "secondary", wrap=True))
-        lines.addLayout(self._lines)
-        lines.addLayout(row(self.add_button, 1))
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(effect, "secondary", wrap=True),
+            self._lines,
+            row(self.add_button, 1),
+        )
         self.set_foot(self.error, row(1, self._cancel, self.use_button))
         self._cancel.clicked.connect(self.reject)
         self.use_button.clicked.connect(lambda: self.wanted.emit(self.rules()))
@@ -104,9 +106,7 @@ class _Line(QWidget):
         self.filter.setAccessibleName(tr("Filter"))
         self.remove = IconButton(theme, "x", tip=tr("Remove rule"))
         self.colour.setFixedWidth(120)
-        line = row(self.colour, self.filter, self.remove)
-        line.setStretch(1, 1)
-        self.setLayout(line)
+        self.setLayout(row(self.colour, (self.filter, 1), self.remove))
 
     @property
     def mark(self) -> State:

@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicGroupRow, TopicRow, queue_rows, skew, topic_group_rows
@@ -17,7 +17,7 @@ from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
 from gui.views.topics.columns import group_columns, type_text
 from gui.views.topics.settings import PERMISSIONS, other_attributes
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
@@ -72,12 +72,7 @@ class TopicDetail(QWidget):
         self._change = IconButton(theme, "sliders-horizontal", " ", role="link", on_click=self.settings_wanted.emit)
         self._open = IconButton(theme, "arrow-right", " ", role="link", on_click=self.opened.emit)
         self.settings_panel, self._bars_panel, self._group_panel = self._panels()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self.settings_panel, 32)
-        line.addWidget(self._bars_panel, 44)
-        line.addWidget(self._group_panel, 34)
+        self.setLayout(row((self.settings_panel, 32), (self._bars_panel, 44), (self._group_panel, 34), spacing=Size.GAP))
         self.bars.chosen.connect(self.queue_wanted)
         self.group_grid.activated.connect(lambda row: self.group_wanted.emit(row.name))
         context.times.changed.connect(self._show_settings)
@@ -119,8 +114,7 @@ class TopicDetail(QWidget):
         settings.content.addWidget(self.settings)
         bars = Panel(" ")
         bars.add_action(self.skew_chip)
-        bars.content.addWidget(self.bars, 1)
-        bars.content.addWidget(self.bars_note)
+        fill(bars.content, (self.bars, 1), self.bars_note)
         groups = Panel(" ", flush=True)
         groups.add_action(self._open)
         groups.content.addWidget(self.group_grid)

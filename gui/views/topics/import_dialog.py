@@ -24,7 +24,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
 from gui.views.topics.import_columns import differences, import_columns
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
@@ -149,15 +149,16 @@ class ImportTopicsDialog(FittedDialog):
             "JSON as brokers keep it in config/topics.json, or a list of such topics; or CSV with the same names in its first "
             "line. What the file does not say stays as it is."
         )
-        lines.addWidget(label(words, "secondary", wrap=True))
-        chosen = row(self.choose_button, self.file_name)
-        chosen.setStretch(1, 1)
-        lines.addLayout(chosen)
-        lines.addWidget(self.notice)
-        lines.addWidget(self.grid, 1)
-        lines.addWidget(self.progress)
-        lines.addLayout(row(self.changes, 1, self.counts))
-        lines.addWidget(self.production)
+        fill(
+            lines,
+            label(words, "secondary", wrap=True),
+            row(self.choose_button, (self.file_name, 1)),
+            self.notice,
+            (self.grid, 1),
+            self.progress,
+            row(self.changes, 1, self.counts),
+            self.production,
+        )
         self.set_foot(row(self.receipt_button, 1, self.close_button, self.go))
 
     def _connect(self) -> None:

@@ -14,7 +14,7 @@ from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.theme.style import repolish, set_role
 from gui.views.action_dialog import read_only_reason
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.production_bar import ProductionField
@@ -98,10 +98,7 @@ class NewTopicDialog(FittedDialog):
         ):
             field.setAccessibleName(name)
             form.addRow(label(name, "secondary"), field)
-        lines = self.lay_out(spacing=14)
-        lines.addWidget(label(tr("New topic"), "card-title"))
-        lines.addLayout(form)
-        lines.addWidget(self.production)
+        fill(self.lay_out(spacing=14), label(tr("New topic"), "card-title"), form, self.production)
         self.set_foot(self.error, row(1, cancel, self.create_button))
 
     def _check(self) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
@@ -25,7 +25,7 @@ from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import topic_queue_columns
-from gui.widgets.basic import label
+from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import NameBox, SegmentedControl
@@ -149,8 +149,7 @@ class QueuesPanel(QWidget):
         heat = Panel(" ")
         heat.add_action(self.scale)
         heat.add_action(self.skew_chip)
-        heat.content.addWidget(self.heat, 1)
-        heat.content.addWidget(self.skew_note)
+        fill(heat.content, (self.heat, 1), self.skew_note)
         chart = Panel(" ")
         chart.add_action(self.chart.legend)
         chart.add_action(self.switch)
@@ -162,20 +161,14 @@ class QueuesPanel(QWidget):
     def _build(self) -> None:
         over_time = QWidget()
         over_time.setMinimumWidth(OVER_TIME_WIDTH_MIN)
-        lines = QVBoxLayout(over_time)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self._heat_panel, 1)
-        lines.addWidget(self._chart_panel, 1)
+        over_time.setLayout(column((self._heat_panel, 1), (self._chart_panel, 1), spacing=Size.GAP))
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._table)
         split.addWidget(PaneSplitter((over_time, self.composer), (600, 588), grows=0))
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setSizes([300, 380])
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.addWidget(split)
+        self.setLayout(column(split, spacing=-1, margins=(0, Size.GAP, 0, 0)))
 
     # ---- the composer --------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.tag_parts import NO_TAG, OTHERS, TagLayer, mean_rates, part_length_ms, part_starts, tag_layers
 from gui.models.topics import queue_rows
@@ -14,7 +14,7 @@ from gui.operations.tag_looks import MESSAGES_A_LOOK, QUEUES_A_PART, TagLooks
 from gui.plots.layer_legend import LayerLegend
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel
+from gui.widgets.basic import ElidedLabel, column
 from gui.widgets.panel import TERM
 from gui.words.text import count_text, rate_text, tr
 from monitoring.state import ClusterState
@@ -48,11 +48,7 @@ class TagChart(QWidget):
         self.setProperty(TERM, "Messages in by tag")
         self.legend = LayerLegend(context.theme)
         self.note = ElidedLabel(role="caption")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(4)
-        lines.addWidget(self.bars, 1)
-        lines.addWidget(self.note)
+        self.setLayout(column((self.bars, 1), self.note, spacing=4))
         self.looks.arrived.connect(self._draw)
         self._lines.arrived.connect(self._draw)
         self.bars.parts_chosen.connect(self._parts_chosen)

@@ -31,7 +31,7 @@ from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, fill
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
@@ -188,8 +188,7 @@ class TopicView(PageView):
     def _build(self) -> None:
         for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
             self.tabs.addTab(page, "")
-        self.content.addWidget(self.nothing, 1)
-        self.content.addWidget(self.tabs, 1)
+        fill(self.content, (self.nothing, 1), (self.tabs, 1))
 
     @property
     def settings(self) -> StagedSettings[TopicSettings]:

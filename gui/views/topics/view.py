@@ -29,7 +29,7 @@ from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.views.topics.topic_fields import topic_fields, type_words
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
@@ -252,8 +252,7 @@ class TopicsView(PageView):
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
         panel.content.addWidget(foot)
-        self.content.addWidget(panel, 1)
-        self.content.addWidget(self.detail)
+        fill(self.content, (panel, 1), self.detail)
 
     def _connect(self) -> None:
         self.filter.changed.connect(self._filtered)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from broker_core.api import OrbitError
 from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionRow
@@ -16,7 +16,7 @@ from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.columns import span_text, state_word
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
@@ -101,21 +101,18 @@ class TransactionDetail(Panel):
     def _build(self) -> None:
         self.add_action(self.chip)
         inner = QWidget()
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 6, 0)
-        lines.setSpacing(8)
-        for widget in (self.notice, self.facts, self._line_title, self.fault, self.line):
-            lines.addWidget(widget)
-        lines.addStretch(1)
+        inner.setLayout(column(self.notice, self.facts, self._line_title, self.fault, self.line, 1, margins=(0, 0, 6, 0)))
         scroll = ScrolledPart()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidget(inner)
         inner.setAutoFillBackground(False)
         scroll.viewport().setAutoFillBackground(False)
-        self.content.addWidget(scroll, 1)
-        first = row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6)
-        self.content.addLayout(first)
-        self.content.addLayout(row(self.buttons[CHECK], self.message, 1, spacing=6))
+        fill(
+            self.content,
+            (scroll, 1),
+            row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6),
+            row(self.buttons[CHECK], self.message, 1, spacing=6),
+        )
         self.fault.hide()
 
     # ---- what is said --------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from gui.theme.tokens import Size, Tokens, mix
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
-from gui.widgets.basic import ElidedLabel, IconButton, language_changed
+from gui.widgets.basic import ElidedLabel, IconButton, fill, language_changed
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -220,9 +220,7 @@ class StripPanel(Panel):
         self.content.setSpacing(2)
         self.fault = Notice(theme)
         self.fault.set("")
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self._words)
-        self.content.addWidget(self.strip)
+        fill(self.content, self.fault, self._words, self.strip)
         for widget in (*self.legend.values(), self.back, self.forward, self.end):
             self.add_action(widget)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import names as reserved
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
@@ -40,7 +40,7 @@ from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
 from gui.views.transactions.words import figure_chips, foot_words
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
@@ -194,18 +194,17 @@ class TransactionsView(PageView):
         table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(200)
         self.grid.setMinimumHeight(GRID_HEIGHT_MIN)
-        table.content.addWidget(self.grid, 1)
-        table.content.addWidget(self.missing)
-        table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
+        fill(
+            table.content,
+            (self.grid, 1),
+            self.missing,
+            row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)),
+        )
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
         split = PaneSplitter((left, self.detail), (880, DETAIL_WIDTH), grows=0)
         page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.board_panel)
-        lines.addWidget(split, 1)
+        page.setLayout(column(self.board_panel, (split, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         for widget in (page, self._atomic):
             self.tabs.addTab(widget, "")
         self.tabs.currentChanged.connect(self._tab_chosen)

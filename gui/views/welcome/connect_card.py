@@ -10,7 +10,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.welcome.progress import FirstSteps
 from gui.views.welcome.samples import SAMPLES, CodeSample
-from gui.widgets.basic import IconButton, IconLabel, Line, column, label, row
+from gui.widgets.basic import IconButton, IconLabel, Line, column, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
@@ -134,16 +134,19 @@ class ConnectCard(Panel):
     def _build(self) -> None:
         self.content.setContentsMargins(18, 14, 18, 14)
         self.content.setSpacing(8)
-        self.content.addLayout(row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10))
-        self.content.addWidget(self._tabs)
+        fill(self.content, row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10), self._tabs)
         inset = QFrame()
         inset.setProperty("role", "inset")
         inset.setLayout(column(self.code_view, margins=(1, 1, 1, 1)))
-        self.content.addWidget(inset, 1)
-        self.content.addLayout(row(self.copy_button, 1, self._waiting, self._show))
-        self.content.addWidget(Line())
-        for line in (self.accepts, self.connects, self.stores):
-            self.content.addWidget(line)
+        fill(
+            self.content,
+            (inset, 1),
+            row(self.copy_button, 1, self._waiting, self._show),
+            Line(),
+            self.accepts,
+            self.connects,
+            self.stores,
+        )
 
     def _show_code(self) -> None:
         self.code_view.set_code(self.sample.code(self._address).rstrip(), self.sample.language)

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from gui.processes.demo import DemoController, DemoPace
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, IconLabel, column, label, row
+from gui.widgets.basic import IconButton, IconLabel, column, fill, label, row
 from gui.widgets.panel import Panel
 from gui.words.text import count_text, tr
 
@@ -72,8 +72,7 @@ class DemoCard(Panel):
         self.content.setContentsMargins(18, 14, 18, 14)
         self.content.setSpacing(6)
         rocket = IconLabel(self._theme, "rocket-launch", "accent", 18)
-        self.content.addLayout(row(rocket, self._title, 1, spacing=10))
-        self.content.addWidget(self._intro)
+        fill(self.content, row(rocket, self._title, 1, spacing=10), self._intro)
         for (glyph, colour, _, _), (title, text) in zip(DEMO_FACTS, self._facts, strict=True):
             words = QWidget()
             words.setLayout(column(title, text, spacing=1))
@@ -81,8 +80,7 @@ class DemoCard(Panel):
             line = row(mark, words, 1, spacing=10, margins=(0, 10, 0, 0))
             line.setAlignment(mark, Qt.AlignmentFlag.AlignTop)
             self.content.addLayout(line)
-        self.content.addStretch(1)
-        self.content.addLayout(row(self.button, self._pace, 1, self._note))
+        fill(self.content, 1, row(self.button, self._pace, 1, self._note))
 
     def _clicked(self) -> None:
         if self._demo.is_running:

@@ -10,7 +10,7 @@ from gui.connections.cluster import ATTACHED, Cluster
 from gui.operations.actions import ActionRegistry
 from gui.operations.clusters import Clusters, show_cluster
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, IconLabel, Line, label, row
+from gui.widgets.basic import IconButton, IconLabel, Line, fill, label, row
 from gui.widgets.panel import Panel
 from gui.widgets.saved_menu import menu_text
 from gui.words.text import tr
@@ -87,8 +87,7 @@ class ElsewhereBar(Panel):
         )
         self.content.addLayout(ways)
         self._rule = Line()
-        self.content.addWidget(self._rule)
-        self.content.addWidget(self._recent_row)
+        fill(self.content, self._rule, self._recent_row)
 
     def _fill(self) -> None:
         for button in self.recent:

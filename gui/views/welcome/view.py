@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.demo import demo_refusal, play_demo
 from gui.processes.demo import DemoPace
@@ -16,7 +16,7 @@ from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.elsewhere import ElsewhereBar
 from gui.views.welcome.progress import first_steps
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
 from gui.words.broker_words import broker_text
@@ -146,40 +146,31 @@ class WelcomeView(PageView):
     def _build(self) -> None:
         middle = QWidget()
         middle.setMaximumWidth(COLUMN_WIDTH)
-        lines = QVBoxLayout(middle)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
+        lines = column(spacing=0)
+        middle.setLayout(lines)
         self._logo.setFixedSize(QSize(LOGO_SIZE, LOGO_ROOM))
         for text in (self.subtitle, self.notice):
             text.setAlignment(_CENTRE)
         self.progress.setFixedWidth(320)
         lines.addStretch(2)
         self._logo.setContentsMargins(0, 0, 0, LOGO_ROOM - LOGO_SIZE)
-        lines.addWidget(self._logo, 0, _CENTRE)
-        lines.addWidget(self.headline, 0, _CENTRE)
+        fill(lines, (self._logo, 0, _CENTRE), (self.headline, 0, _CENTRE))
         lines.addSpacing(6)
         lines.addWidget(self.subtitle)
         lines.addSpacing(8)
-        lines.addWidget(self.notice)
-        lines.addWidget(self.progress, 0, _CENTRE)
+        fill(lines, self.notice, (self.progress, 0, _CENTRE))
         lines.addSpacing(6)
         lines.addWidget(self.restart, 0, _CENTRE)
         lines.addSpacing(12)
         lines.addWidget(self.address, 0, _CENTRE)
         lines.addSpacing(22)
-        cards = row(self.demo_card, self.connect_card, spacing=16)
-        cards.setStretch(0, 39)
-        cards.setStretch(1, 61)
-        lines.addLayout(cards)
+        lines.addLayout(row((self.demo_card, 39), (self.connect_card, 61), spacing=16))
         lines.addSpacing(12)
         lines.addWidget(self.elsewhere)
         lines.addSpacing(12)
-        lines.addLayout(row(1, self._commands, *self._keys, self._language, 1, spacing=10))
-        lines.addStretch(3)
+        fill(lines, row(1, self._commands, *self._keys, self._language, 1, spacing=10), 3)
         frame = QWidget()
-        centred = row(1, middle, 1, spacing=0)
-        centred.setStretch(1, 1_000)
-        frame.setLayout(centred)
+        frame.setLayout(row(1, (middle, 1000), 1, spacing=0))
         self._scroll.setWidget(frame)
         frame.installEventFilter(self)
         self.content.addWidget(self._scroll, 1)
