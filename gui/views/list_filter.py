@@ -25,6 +25,7 @@ from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, column, fill, row
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.said import on_language, said
 from gui.widgets.token_field import TokenField
 from gui.words.text import UNKNOWN, count_text, tr
 
@@ -52,6 +53,7 @@ class ListFilter(QWidget, Generic[R]):
         theme: ThemeManager,
         model: ColumnTableModel[R],
         choices: Mapping[str, str],
+        hint: str,
         *,
         accepts: Callable[[R, str], bool],
         text_of: Callable[[R], str],
@@ -64,6 +66,7 @@ class ListFilter(QWidget, Generic[R]):
             theme: Colours.
             model: The filtered model.
             choices: Key → English name with ``{count}``.
+            hint: English placeholder of the search field.
             accepts: Whether a row passes a choice, by its key; not called for the first choice.
             text_of: Searched text of a row; all words must occur in it, in any case.
             fields: Conditions on rows (`gui.models.row_filter`); empty: words only.
@@ -88,6 +91,8 @@ class ListFilter(QWidget, Generic[R]):
         fill(lines, self._line, self.fault)
         self.search.searched.connect(self._searched)
         self.choice.chosen.connect(lambda _key: self.apply())
+        said(self.search, hint=hint)
+        on_language(self, self._show_faults)
 
     def add_action(self, widget: QWidget) -> None:
         """Put a button at the end of the line."""
@@ -131,14 +136,6 @@ class ListFilter(QWidget, Generic[R]):
         for key, name in self._choices.items():
             count = len(rows) if key == self._all else sum(self._accepts(row, key) for row in rows)
             self.choice.set_text(key, tr(name, count=count_text(count) if self.is_known else UNKNOWN))
-
-    def write_hint(self, text: str) -> None:
-        """Set the placeholder and accessible name of the search field."""
-        self.search.setPlaceholderText(text)
-        self.search.setAccessibleName(text)
-        if isinstance(self.search, TokenField):
-            self.search.retranslate()
-        self._show_faults()
 
     def ask_for(self, field: str, value: str, *, wanted: bool = True) -> None:
         """Add a condition on a field to the filter."""

@@ -28,6 +28,7 @@ from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import column
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
+from gui.widgets.said import SaidTexts, write_texts
 from gui.words.text import TimeZoneChoice, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
@@ -99,6 +100,8 @@ class PageView(QWidget):
         self.setLayout(self.content)
         self.header.set_title(self.page_title)
         self._words_are_old = False
+        self.late_texts: list[SaidTexts] = []
+        """Texts of the parts that are in an old language."""
         context.theme.changed.connect(self._theme_changed)
 
     @property
@@ -183,7 +186,7 @@ class PageView(QWidget):
         """Colours changed; the style sheet is already applied."""
 
     def retranslate(self) -> None:
-        """Write all texts anew; the language changed."""
+        """Write the texts that are not in `late_texts`; the language changed."""
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -205,7 +208,9 @@ class PageView(QWidget):
     def _write_words(self) -> None:
         if self._words_are_old:
             self._words_are_old = False
+            texts, self.late_texts = self.late_texts, []
             self.header.set_title(self.page_title)
+            write_texts(texts)
             self.retranslate()
 
     def _theme_changed(self, tokens: Tokens) -> None:

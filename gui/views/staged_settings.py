@@ -22,6 +22,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import column, label, row
 from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.widgets.staged_form import Change, FormField, StagedForm, Value
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
@@ -84,16 +85,17 @@ class StagedSettings(Panel, Generic[T]):
         self.apart = MissingNote()
         """Where brokers differ, and which did not answer."""
         self.note = label(role="secondary", wrap=True)
-        self.apply_button = QPushButton()
+        self.apply_button = said(QPushButton(), text="Apply…")
         self.apply_button.setProperty("role", "primary")
-        self.revert_button = QPushButton()
-        self.undo_button = QPushButton()
+        self.revert_button = said(QPushButton(), text="Revert")
+        self.undo_button = said(QPushButton(), text="Undo last change…")
         self.apply_button.clicked.connect(lambda _on: self.ask_apply())
         self.revert_button.clicked.connect(self.form.revert)
         self.undo_button.clicked.connect(lambda _on: self.ask_undo())
         self.form.edited.connect(self._check)
         self._build()
-        self.retranslate()
+        said(self, title="Settings", subtitle="of the broker; nothing changes until you apply it")
+        on_language(self, self._check)
 
     @property
     def settings(self) -> T | None:
@@ -133,15 +135,6 @@ class StagedSettings(Panel, Generic[T]):
         elif not 0 <= now_ms - self._asked_ms < AGAIN_MS:
             self._asked_ms = now_ms
             self.reload()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Settings"), tr("of the broker; nothing changes until you apply it"))
-        self.apply_button.setText(tr("Apply…"))
-        self.revert_button.setText(tr("Revert"))
-        self.undo_button.setText(tr("Undo last change…"))
-        self.form.retranslate()
-        self._check()
 
     def _build(self) -> None:
         lines = column(

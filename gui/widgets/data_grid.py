@@ -260,7 +260,7 @@ class DataGrid(QWidget, Generic[R]):
         lines.setSpacing(0)
         lines.addWidget(self.progress)
         lines.addLayout(self._stack, 1)
-        self._empty: tuple[str, str, Callable[[], None] | None] = ("", "", None)
+        self._empty: tuple[Words, Words, Callable[[], None] | None] = ("", "", None)
         self._error = False
         self._loading = False
         self.read_ms = -1
@@ -395,7 +395,7 @@ class DataGrid(QWidget, Generic[R]):
 
     # ---- states ----------------------------------------------------------------------------------------------------
 
-    def set_empty(self, text: str, action: str = "", on_action: Callable[[], None] | None = None) -> None:
+    def set_empty(self, text: Words, action: Words = "", on_action: Callable[[], None] | None = None) -> None:
         """What is said while no row is shown: one sentence and one action."""
         self._empty = (text, action, on_action)
         self._show_state()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, label, language_changed
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
@@ -110,14 +110,15 @@ class Tile(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._theme = theme
         self._series_index = series_index
-        self.setProperty(TERM, title)
         self._spark: Sequence[float] = ()
         self._spark_state: State | None = None
-        self._title = label(tr(title), "secondary")
+        self._title = label(role="secondary")
+        self._name = title
         self._value = label(UNKNOWN, "headline")
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
         self._build()
+        self.set_title(title)
         repaint_with(self, theme)
 
     def _build(self) -> None:
@@ -139,9 +140,15 @@ class Tile(QFrame):
 
     def set_title(self, title: str) -> None:
         """Write the title anew; English."""
+        self._name = title
         self.setProperty(TERM, title)
         self._title.setText(tr(title))
         self.setAccessibleName(tr(title))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if language_changed(event):
+            self.set_title(self._name)
 
     def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
         """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""

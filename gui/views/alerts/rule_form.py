@@ -22,6 +22,7 @@ from broker_core.api import UsageError
 from gui.views.alerts.words import SEVERITY_NAMES
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import UnitField
+from gui.widgets.said import on_language, said, say_items
 from gui.words.amounts import value_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -52,21 +53,27 @@ class RuleForm(QWidget):
         self.series.setEditable(True)
         self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.side = QComboBox()
-        self.side.addItems(["", ""])
+        say_items(self.side, ("above", "below"))
         # Its words come later, and in other languages.
         self.side.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.threshold = UnitField()
+        self.threshold = said(UnitField(), name="Threshold")
         self.seconds = QLineEdit()
         self.severity = QComboBox()
-        self.severity.addItems([""] * len(Severity))
-        self.enabled = QCheckBox()
-        self.desktop = QCheckBox()
-        self.webhook = QCheckBox()
+        say_items(self.severity, [SEVERITY_NAMES[severity] for severity in Severity])
+        self.enabled = said(QCheckBox(), text="Watch this")
+        self.desktop = said(QCheckBox(), text="Tell through the desktop")
+        self.webhook = said(QCheckBox(), text="Tell the web hook")
         self.fault = label(role="critical", wrap=True)
-        self.save = QPushButton()
+        self.save = said(QPushButton(), text="Save")
         self.save.setProperty("role", "primary")
-        self.revert = QPushButton()
-        self._labels = [QLabel() for _ in range(5)]
+        self.revert = said(QPushButton(), text="Revert")
+        names = ("Name", "Series", "Fires", "For, seconds", "Severity")
+        self._labels = [said(QLabel(), text=name) for name in names]
+        for entry, name in zip((self.name, self.series, self.side, self.seconds, self.severity), names, strict=True):
+            said(entry, name=name)
+        editor = self.series.lineEdit()
+        assert editor is not None
+        said(editor, name="Series")
         self._build()
         for field in (self.name, self.threshold, self.seconds):
             field.textEdited.connect(lambda _text: self._check())
@@ -78,7 +85,7 @@ class RuleForm(QWidget):
             box.toggled.connect(lambda _on: self._check())
         self.save.clicked.connect(lambda _checked=False: self._save())
         self.revert.clicked.connect(lambda _checked=False: self._show(self._rule))
-        self.retranslate()
+        on_language(self, self._write_name)
 
     def show_rule(self, rule: AlertRule | None) -> None:
         """Show a rule. Edits of the rule with the same id stay."""
@@ -140,29 +147,6 @@ class RuleForm(QWidget):
         )
         check_rule(made)
         return made
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._write_name()
-        texts = (tr("Name"), tr("Series"), tr("Fires"), tr("For, seconds"), tr("Severity"))
-        for shown, text in zip(self._labels, texts, strict=True):
-            shown.setText(text)
-        self.side.setItemText(ABOVE, tr("above"))
-        self.side.setItemText(BELOW, tr("below"))
-        for place, severity in enumerate(Severity):
-            self.severity.setItemText(place, tr(SEVERITY_NAMES[severity]))
-        self.enabled.setText(tr("Watch this"))
-        self.desktop.setText(tr("Tell through the desktop"))
-        self.webhook.setText(tr("Tell the web hook"))
-        self.save.setText(tr("Save"))
-        self.revert.setText(tr("Revert"))
-        fields = (self.name, self.series, self.side, self.seconds, self.severity)
-        for field, text in zip(fields, texts, strict=True):
-            field.setAccessibleName(text)
-        editor = self.series.lineEdit()
-        assert editor is not None
-        editor.setAccessibleName(self.series.accessibleName())
-        self.threshold.setAccessibleName(tr("Threshold"))
 
     # ---- inside --------------------------------------------------------------------------------------------------------
 

@@ -27,12 +27,13 @@ from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import ElidedLabel, IconButton, fill, row
+from gui.widgets.basic import ElidedLabel, fill, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.amounts import value_text
 from gui.words.error_words import kept_line
@@ -73,15 +74,16 @@ class AlertsView(PageView):
         self._recorded = ChartHistory(context.source, History(samples_max=1, series_max=0), self)
         for lines in (self._lines, self._recorded):
             lines.arrived.connect(self._draw)
-        self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self.start_rule)
+        self.new_button = said_button(theme, "plus", "New rule", role="primary", on_click=self.start_rule)
         self.header.add_action(self.new_button)
         self.problem = Notice(theme)
         self.problem.set("")
-        self.search = SearchField(theme, " ", "funnel")
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by name or series")
         self.rules: ColumnTableModel[RuleRow] = ColumnTableModel(
             rule_columns(context.times), lambda one: one.rule.rule_id, parent=self
         )
         self.grid = DataGrid(self.rules, theme)
+        self.grid.set_empty(partial(tr, "There is no rule."), partial(tr, "New rule"), self.start_rule)
         self.chart_panel = Panel(" ")
         self.chart = TimeChart(theme, context.times, (ChartSeries("value", "Value", fill=True),), value_text=number_text)
         self.chart.leave_out_legend()
@@ -89,18 +91,17 @@ class AlertsView(PageView):
         self.lack = ElidedLabel(role="caption")
         """Why the selected rule cannot be judged."""
         self.form = RuleForm()
-        self.mute_button = IconButton(theme, "bell", " ", role="small", caret=True, on_click=self._open_mute_menu)
-        self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete_clicked)
+        self.mute_button = said_button(theme, "bell", "Mute…", role="small", caret=True, on_click=self._open_mute_menu)
+        self.delete_button = said_button(theme, "trash", "Delete…", role="small", on_click=self._delete_clicked)
         self.webhook = WebhookPanel(context)
         self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
-        self.told_grid = DataGrid(self.told, theme)
-        self.told_panel = Panel(" ", flush=True)
+        self.told_grid = said(DataGrid(self.told, theme), empty="No rule has fired yet.")
+        self.told_panel = said(Panel(" ", flush=True), title="What was told")
         self._told_read = ListRead(context.times)
         self._show_told_read()
         self.grid.set_loading(True)
         self._build()
         self._connect()
-        self.retranslate()
 
     @property
     def center(self) -> AlertCenter:
@@ -160,18 +161,6 @@ class AlertsView(PageView):
         return self.chart_panel
 
     def retranslate(self) -> None:
-        self.new_button.setText(tr("New rule"))
-        self.search.setPlaceholderText(tr("Filter by name or series"))
-        self.search.setAccessibleName(tr("Filter by name or series"))
-        self.grid.set_empty(tr("There is no rule."), tr("New rule"), self.start_rule)
-        self.mute_button.setText(tr("Mute…"))
-        self.delete_button.setText(tr("Delete…"))
-        self.told_panel.set_title(tr("What was told"), "")
-        self.told_grid.set_empty(tr("No rule has fired yet."))
-        self.form.retranslate()
-        self.webhook.retranslate()
-        for model in (self.rules, self.told):
-            model.all_texts_changed()
         if self._state is not None:
             # Before, the first figures show them, in a turn of their own.
             self._show_rules()

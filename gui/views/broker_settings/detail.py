@@ -11,6 +11,7 @@ from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.widgets.basic import fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import UNKNOWN, size_text, span_text, tr
 from monitoring.admin.setting_units import SettingUnit, setting_unit
 from monitoring.admin.settings import Fault, Setting, fault_of
@@ -38,17 +39,17 @@ class SettingDetail(Panel):
         """Why nothing can be changed; empty where it can."""
         self.explanation = label(wrap=True, selectable=True)
         self.facts = KeyValueList()
-        self.field = QLineEdit()
-        self.switch = QComboBox()
+        self.field = said(QLineEdit(), name="New value")
+        self.switch = said(QComboBox(), name="New value")
         self.switch.addItems(["true", "false"])
         self.meaning = label(role="caption", wrap=True)
         """The meaning of the typed number."""
         self.fault = label(role="critical", wrap=True)
         self.locked = label(role="caption", wrap=True)
-        self.stage_button = QPushButton()
+        self.stage_button = said(QPushButton(), text="Stage")
         self.stage_button.setProperty("role", "primary")
-        self.default_button = QPushButton()
-        self.keep_button = QPushButton()
+        self.default_button = said(QPushButton(), text="Stage the default")
+        self.keep_button = said(QPushButton(), text="Do not change")
         self._fields = QWidget()
         self._stack = QStackedLayout(self._fields)
         self._stack.addWidget(self.field)
@@ -61,7 +62,7 @@ class SettingDetail(Panel):
         self.stage_button.clicked.connect(lambda _checked=False: self._stage())
         self.default_button.clicked.connect(lambda _checked=False: self._stage_default())
         self.keep_button.clicked.connect(lambda _checked=False: self._keep())
-        self.retranslate()
+        on_language(self, self._write)
 
     def show_setting(self, setting: Setting | None, staged: str | None) -> None:
         """Show a setting with its staged value. Text typed for the same setting stays."""
@@ -73,15 +74,6 @@ class SettingDetail(Panel):
             self._value = shown
             self.field.setText(shown)
             self.switch.setCurrentText(shown)
-        self._write()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.stage_button.setText(tr("Stage"))
-        self.default_button.setText(tr("Stage the default"))
-        self.keep_button.setText(tr("Do not change"))
-        self.field.setAccessibleName(tr("New value"))
-        self.switch.setAccessibleName(tr("New value"))
         self._write()
 
     # ---- inside --------------------------------------------------------------------------------------------------------

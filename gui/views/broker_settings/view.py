@@ -39,6 +39,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.said import said_button
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, tr
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
@@ -134,7 +135,7 @@ class BrokerSettingsView(PageView):
         self._undo: list[Values] = []
         self._asked_ms = self._read_ms = -1
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self.undo_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self._undo_clicked)
+        self.undo_button = said_button(theme, "arrow-counter-clockwise", "Undo…", on_click=self._undo_clicked)
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self._review_clicked)
         self.header.add_action(self.undo_button)
         self.header.add_action(self.review_button)
@@ -145,7 +146,9 @@ class BrokerSettingsView(PageView):
             sections=(LIVE, AT_START, FIXED),
             parent=self,
         )
-        self.filter = ListFilter(theme, self.model, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
+        self.filter = ListFilter(
+            theme, self.model, SHOWN_NAMES, "Search by name, value or explanation", accepts=is_shown, text_of=searched_text
+        )
         self.grid = DataGrid(self.model, theme)
         self.missing = MissingNote()
         self._brokers: list[str] = []
@@ -196,10 +199,6 @@ class BrokerSettingsView(PageView):
         self.filter.focus()
 
     def retranslate(self) -> None:
-        self.filter.write_hint(tr("Search by name, value or explanation"))
-        self.undo_button.setText(tr("Undo…"))
-        self.detail.retranslate()
-        self.model.all_texts_changed()
         self._show()
 
     # ---- changing ------------------------------------------------------------------------------------------------------

@@ -30,12 +30,13 @@ from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
@@ -91,16 +92,27 @@ class ClientsView(PageView):
             sections=tuple(SECTIONS.values()),
             parent=self,
         )
-        self.filter = ListFilter(theme, self.clients, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
+        self.filter = ListFilter(
+            theme,
+            self.clients,
+            SHOWN_NAMES,
+            "Filter by client, group, topic, version or address",
+            accepts=is_shown,
+            text_of=searched_text,
+        )
         self.grid = DataGrid(self.clients, theme)
         self.mix: ColumnTableModel[MixRow] = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
-        self.mix_grid = DataGrid(self.mix, theme)
+        self.mix_grid = said(DataGrid(self.mix, theme), empty="Nobody is connected.")
         self.notice = label(role="secondary", wrap=True)
         self.notice.hide()
-        self.mix_panel = Panel(" ", flush=True)
+        self.mix_panel = said(
+            Panel(" ", flush=True), title="Languages and versions", subtitle="connections that said what they are"
+        )
         self.detail = Panel(" ")
         self.facts = KeyValueList()
-        self.close_button = IconButton(theme, "x", " ", role="small", on_click=self._close_clicked)
+        self.close_button = said_button(
+            theme, "x", "Close…", role="small", on_click=self._close_clicked, name="Close the connection"
+        )
         self.ownership = OwnershipHistory(context)
         self._state: ClusterState | None = None
         self._group = ""
@@ -153,13 +165,6 @@ class ClientsView(PageView):
         return self.detail
 
     def retranslate(self) -> None:
-        self.filter.write_hint(tr("Filter by client, group, topic, version or address"))
-        self.close_button.setText(tr("Close…"))
-        self.close_button.setAccessibleName(tr("Close the connection"))
-        self.mix_panel.set_title(tr("Languages and versions"), tr("connections that said what they are"))
-        self.mix_grid.set_empty(tr("Nobody is connected."))
-        for model in (self.clients, self.mix):
-            model.all_texts_changed()
         self._show_counts()
         self._show_selected()
 

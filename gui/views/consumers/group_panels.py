@@ -21,6 +21,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel, in_panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text, tr
 from monitoring.admin.clients import MemberFinding
@@ -41,13 +42,14 @@ class LagHeatPanel(Panel):
         super().__init__(" ", parent=parent)
         self._places: list[tuple[str, int]] = []
         self.lags = HistoryMatrix(context.source, self)
-        self.heat = HeatMap(context.theme, context.times, State.WARNING)
+        self.heat = said(HeatMap(context.theme, context.times, State.WARNING), name="Lag by queue over time")
         self.scale = HeatScale(context.theme, State.WARNING)
         self.add_action(self.scale)
         self.content.addWidget(self.heat, 1)
         self.lags.arrived.connect(self._show)
         self.heat.row_chosen.connect(self._chosen)
-        self.retranslate()
+        said(self, title="Lag by queue over time")
+        on_language(self, self._show)
 
     def show_positions(self, group: str, positions: Sequence[PositionRow], span_ms: tuple[int, int]) -> None:
         """Show the queues of a group over a time, at most `ROWS_MAX` of those that lag most."""
@@ -62,12 +64,6 @@ class LagHeatPanel(Panel):
         left_out = len(positions) - len(most)
         words = tr("{count} of {all} queues, those that lag most", count=len(most), all=len(positions))
         self.set_subtitle(words if left_out else "")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Lag by queue over time"))
-        self.heat.setAccessibleName(tr("Lag by queue over time"))
-        self._show()
 
     def _show(self) -> None:
         matrix = self.lags.matrix
@@ -96,25 +92,17 @@ class OwnershipPanel(QWidget):
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.history = OwnershipHistory(context)
+        self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
         self.model: ColumnTableModel[Rebalance] = ColumnTableModel(
             rebalance_columns(context.times), lambda row: row.number, parent=self
         )
-        self.grid = DataGrid(self.model, context.theme)
-        self._list_panel = Panel(" ", flush=True)
+        self.grid = said(DataGrid(self.model, context.theme), empty="No client came or went in this time.")
+        self._list_panel = said(Panel(" ", flush=True), title="Rebalances")
         self._list_panel.content.addWidget(self.grid)
         self.setLayout(column((self.history, 3), (self._list_panel, 2), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         self.history.rebalanced.connect(self._show_rebalances)
         context.times.changed.connect(self.model.all_texts_changed)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.history.set_title(tr("Owners of the queues"), tr("recorded here once a second"))
-        self._list_panel.set_title(tr("Rebalances"))
-        self.grid.set_empty(tr("No client came or went in this time."))
-        self.model.all_texts_changed()
 
     def _show_rebalances(self, total: int) -> None:
         self.grid.set_loading(total < 0)

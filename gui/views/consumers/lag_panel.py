@@ -21,10 +21,10 @@ from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, Line, column, fill, label, row
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.basic import Line, column, fill, label, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from monitoring.lag import SPAN_MS, Forecast, LagOutlook, forecast
@@ -79,17 +79,23 @@ class LagPanel(Panel):
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
-        self.facts = {key: _Fact() for key in ("lag", "behind", "drains", "in", "out", "members")}
-        self.switch = SegmentedControl(((LAG, " "), (BEHIND, " "), (RATE, " ")))
-        self.parts = SegmentedControl(((TOTAL, " "), (BY_QUEUE, " ")))
-        self.whole_button = IconButton(context.theme, "arrow-counter-clockwise", " ", role="link", on_click=self.show_whole)
+        names = {"lag": "Lag", "behind": "Behind", "drains": "Drains in", "in": "In", "out": "Out", "members": "Members"}
+        self.facts = {key: _Fact(name) for key, name in names.items()}
+        self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Out"})
+        self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
+        self.whole_button = said_button(
+            context.theme, "arrow-counter-clockwise", "Whole range", role="link", on_click=self.show_whole
+        )
         self.by_queue = QueueLines(context, self)
         self._zoom: tuple[int, int] | None = None
         self._zoom_lines: ChartHistory | None = None
         self._chart_title = label(role="panel-title")
-        self._chart_note = label(role="caption")
+        self._chart_note = said(label(role="caption"), text="recorded here once a second")
         self._rule: RuleLine | None = None
-        self._chart = LaterPart(self._make_chart, fill=self._chart_made, turns=3)
+        self._chart = said(
+            LaterPart(self._make_chart, fill=self._chart_made, turns=3),
+            tip="Drag to look at a stretch, double click to go back",
+        )
         self._build()
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
@@ -97,7 +103,7 @@ class LagPanel(Panel):
         self.by_queue.arrived.connect(self._draw)
         context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     @property
     def chart(self) -> TimeChart:
@@ -158,18 +164,7 @@ class LagPanel(Panel):
         self._show_facts()
         self._draw()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        names = {"lag": "Lag", "behind": "Behind", "drains": "Drains in", "in": "In", "out": "Out", "members": "Members"}
-        for key, fact in self.facts.items():
-            fact.name.setText(tr(names[key]))
-        for key, text in ((LAG, "Messages"), (BEHIND, "Time"), (RATE, "Out")):
-            self.switch.set_text(key, tr(text))
-        for key, text in ((TOTAL, "Total"), (BY_QUEUE, "By queue")):
-            self.parts.set_text(key, tr(text))
-        self.whole_button.setText(tr("Whole range"))
-        self._chart_note.setText(tr("recorded here once a second"))
-        self._chart.setToolTip(tr("Drag to look at a stretch, double click to go back"))
+    def _write_texts(self) -> None:
         self._choose(self.switch.current)
         self._show_facts()
 
@@ -287,9 +282,9 @@ class LagPanel(Panel):
 class _Fact(QWidget):
     """A name above a number with its unit."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.name = label(role="secondary")
+        self.name = said(label(role="secondary"), text=name)
         self.value = label(UNKNOWN, "card-title")
         self.unit = label(role="caption")
         self.setLayout(column(self.name, row(self.value, (self.unit, 0, Qt.AlignmentFlag.AlignBottom), spacing=4), spacing=1))

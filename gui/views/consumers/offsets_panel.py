@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -16,6 +18,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import said
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.admin.offsets import OffsetSnapshot
 
@@ -70,8 +73,8 @@ class OffsetsPanel(QWidget):
             snapshot_columns(context.times), lambda row: row.number, parent=self
         )
         self.grid = DataGrid(self.model, context.theme)
-        self.undo_button = QPushButton()
-        self._panel = Panel(" ", flush=True)
+        self.undo_button = said(QPushButton(), text="Put back…")
+        self._panel = said(Panel(" ", flush=True), title="Saved offsets", subtitle="kept here before each reset")
         self._panel.add_action(self.undo_button)
         self._panel.content.addWidget(self.grid)
         self.setLayout(column(self._panel, spacing=-1, margins=(0, Size.GAP, 0, 0)))
@@ -81,7 +84,11 @@ class OffsetsPanel(QWidget):
         self.undo_button.clicked.connect(self._undo_clicked)
         context.times.changed.connect(self.model.all_texts_changed)
         self._show_selected(None)
-        self.retranslate()
+        words = partial(
+            tr, "Nothing was reset from here yet. Before each reset the offsets are saved here, and can be put back."
+        )
+        offer = "" if read_only_reason(self._source) else partial(tr, "Reset offsets…")
+        self.grid.set_empty(words, offer, self.reset_wanted.emit)
 
     @property
     def newest(self) -> OffsetSnapshot | None:
@@ -93,15 +100,6 @@ class OffsetsPanel(QWidget):
         if group != self._group:
             self._group = group
             self._read()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._panel.set_title(tr("Saved offsets"), tr("kept here before each reset"))
-        self.undo_button.setText(tr("Put back…"))
-        words = tr("Nothing was reset from here yet. Before each reset the offsets are saved here, and can be put back.")
-        may_reset = not read_only_reason(self._source)
-        self.grid.set_empty(words, tr("Reset offsets…") if may_reset else "", self.reset_wanted.emit)
-        self.model.all_texts_changed()
 
     def _read(self) -> None:
         self.model.set_rows(snapshot_rows(self._snapshots.of(self._group)) if self._group else [])

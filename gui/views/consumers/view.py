@@ -55,7 +55,7 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.basic import IconButton, column, fill
+from gui.widgets.basic import column, fill
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
@@ -63,6 +63,7 @@ from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.said import said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
@@ -99,9 +100,9 @@ class ConsumersView(PageView):
         self.clients = ClientInfos(context.source, self)
         self.snapshots = OffsetSnapshots(context.settings, self, own_group=group_of_source(context.source))
         self.dialogs = GroupActions(context, self.snapshots, self)
-        self.reset_button = IconButton(theme, "clock", " ", on_click=self._reset_clicked)
-        self.stacks_button = IconButton(theme, "cpu", " ", on_click=self._stacks_clicked)
-        self.more_button = IconButton(theme, "list", tip=" ", on_click=self._open_more)
+        self.reset_button = said_button(theme, "clock", "Reset offsets…", on_click=self._reset_clicked)
+        self.stacks_button = said_button(theme, "cpu", "Client stacks…", on_click=self._stacks_clicked)
+        self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         for button in (self.reset_button, self.stacks_button, self.more_button):
             self.header.add_action(button)
         self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
@@ -207,15 +208,6 @@ class ConsumersView(PageView):
         return self.tabs
 
     def retranslate(self) -> None:
-        for part in (self.lag, self._heat.made, self._ownership.made, self._offsets.made, self._settings.made):
-            if part is not None:
-                part.retranslate()
-        self.reset_button.setText(tr("Reset offsets…"))
-        self.stacks_button.setText(tr("Client stacks…"))
-        self.more_button.setToolTip(tr("More actions"))
-        self.more_button.setAccessibleName(tr("More actions"))
-        for model in (self.groups, self.positions, self.members, self.subscriptions):
-            model.all_texts_changed()
         self._show_texts()
         self._show_header()
 

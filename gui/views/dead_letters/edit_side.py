@@ -15,11 +15,11 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State, Tokens, mix
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.code_view import CodeView
-from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, Patch, edit_counts
@@ -93,16 +93,16 @@ class EditSide(Panel):
         """The letter whose body is in the editor."""
         self._written: dict[str, str] = {}
         """Rewritten bodies, by offset message id of their letters."""
-        self.mode = SegmentedControl([(SAME, " "), (FREE, " ")])
-        self.editor = CodeView(theme, "json", editable=True)
-        self.layout_button = IconButton(theme, "list", " ", role="link", on_click=self._lay_out)
+        self.mode = segments({SAME: "Replace", FREE: "Write anew"})
+        self.editor = said(CodeView(theme, "json", editable=True), name="The body, to be written anew")
+        self.layout_button = said_button(theme, "list", "Lay out", role="link", on_click=self._lay_out)
         self.find_text, self.put_text = QLineEdit(), QLineEdit()
-        self.keeps = {part: QCheckBox() for part in Part}
-        self.preview = CodeView(theme, "json")
+        self.keeps = {part: said(QCheckBox(), text=PART_NAMES[part]) for part in Part}
+        self.preview = said(CodeView(theme, "json"), name="Body with the change")
         self.effect = Notice(theme)
-        self.next_button = IconButton(theme, "arrow-right", " ", role="primary", on_click=self.next_wanted.emit)
-        self.clear_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self.clear)
-        self._labels = [label(role="secondary") for _ in range(3)]
+        self.next_button = said_button(theme, "arrow-right", "On to resend", role="primary", on_click=self.next_wanted.emit)
+        self.clear_button = said_button(theme, "arrow-counter-clockwise", "Change nothing", on_click=self.clear)
+        self._labels = [said(label(role="secondary"), text=text) for text in ("Replace", "Put in its place", "Keep")]
         self._build()
         for field in (self.find_text, self.put_text):
             field.setFont(mono_font())
@@ -113,7 +113,9 @@ class EditSide(Panel):
         self.mode.chosen.connect(lambda _mode: self._edited())
         self.editor.textChanged.connect(self._typed)
         theme.changed.connect(self._theme_changed)  # a method: Qt lets it go with the side
-        self.retranslate()
+        said(self.find_text, hint="nothing: the bodies stay as they are", name="Text to be replaced")
+        said(self.put_text, name="Text in its place")
+        on_language(self, self._show)
 
     @property
     def patch(self) -> Patch:
@@ -156,25 +158,6 @@ class EditSide(Panel):
         for box in self.keeps.values():
             box.setChecked(True)
         self._edited()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        words = ("Replace", "Put in its place", "Keep")
-        for shown, text in zip(self._labels, words, strict=True):
-            shown.setText(tr(text))
-        self.find_text.setAccessibleName(tr("Text to be replaced"))
-        self.find_text.setPlaceholderText(tr("nothing: the bodies stay as they are"))
-        self.put_text.setAccessibleName(tr("Text in its place"))
-        for part, box in self.keeps.items():
-            box.setText(tr(PART_NAMES[part]))
-        self.mode.set_text(SAME, tr("Replace"))
-        self.mode.set_text(FREE, tr("Write anew"))
-        self.editor.setAccessibleName(tr("The body, to be written anew"))
-        self.layout_button.setText(tr("Lay out"))
-        self.preview.setAccessibleName(tr("Body with the change"))
-        self.clear_button.setText(tr("Change nothing"))
-        self.next_button.setText(tr("On to resend"))
-        self._show()
 
     def _build(self) -> None:
         find, put, keep = self._labels

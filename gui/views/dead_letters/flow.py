@@ -24,6 +24,7 @@ from gui.views.dead_letters.resend_side import ResendSide
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageContext
 from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.said import on_language
 from gui.widgets.step_bar import StepBar
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
@@ -104,6 +105,7 @@ class LetterFlow(QObject):
             side.setMinimumWidth(SIDE_WIDTH)
         self.bar.chosen.connect(self._chosen_in_bar)
         self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
+        on_language(page, self._show_steps)
 
     @property
     def edit(self) -> EditSide:
@@ -189,13 +191,6 @@ class LetterFlow(QObject):
         dialog.succeeded.connect(self._resent)
         dialog.open()
         return dialog
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for side in (self.inspect, self._edit.made, self._resend.made, self._verify.made, self._close.made):
-            if side is not None:
-                side.retranslate()
-        self._show_steps()
 
     # ---- steps ---------------------------------------------------------------------------------------------------------
 

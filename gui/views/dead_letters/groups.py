@@ -14,6 +14,7 @@ from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import said
 from gui.words.text import tr
 from monitoring.dead_letters import GroupFigures
 
@@ -62,6 +63,7 @@ class GroupsPanel(Panel):
         self.note.editingFinished.connect(self._write_note)
         self.grid.selected.connect(lambda _group: self.show_note())
         self.grid.sort_by("dead", descending=True)
+        said(self, title="Groups", subtitle="with dead letters or retries")
 
     @property
     def figures(self) -> GroupFigures | None:
@@ -110,11 +112,6 @@ class GroupsPanel(Panel):
         self.model.set_rows(self._row(one) for one in figures if one.group == self._asked or self._reader.may_have_any(one))
         self.grid.set_empty(tr("No group has dead letters or retries. That is good."))
         self.show_note()
-
-    def retranslate(self) -> None:
-        """Write all texts anew but for what `show_groups` writes."""
-        self.set_title(tr("Groups"), tr("with dead letters or retries"))
-        self.model.all_texts_changed()
 
     def _row(self, figures: GroupFigures) -> DeadLetterGroup:
         reader, group = self._reader, figures.group

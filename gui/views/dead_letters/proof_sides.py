@@ -17,6 +17,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.dead_letters import CONSUMED, DIED_AGAIN, RETRYING, WAITING
@@ -61,15 +62,18 @@ class VerifySide(Panel):
             lambda one: one.letter.offset_message_id,
             parent=self,
         )  # fmt: skip
-        self.grid = DataGrid(self.model, theme)
+        self.grid = said(DataGrid(self.model, theme), empty="Nothing was sent again yet.")
         self.summary = label(role="secondary", wrap=True)
         self.failures = Notice(theme)
         self.failures.set("")
-        self.receipt_button = IconButton(theme, "arrow-down", " ", on_click=self.receipt_wanted.emit)
-        self.next_button = IconButton(theme, "arrow-right", " ", role="primary", on_click=self.next_wanted.emit)
+        self.receipt_button = said_button(theme, "arrow-down", "Receipt…", on_click=self.receipt_wanted.emit)
+        self.next_button = said_button(
+            theme, "arrow-right", "On to close cases", role="primary", on_click=self.next_wanted.emit
+        )
         self._outcome = ResendOutcome()
         fill(self.content, self.summary, self.failures, (self.grid, 1), row(self.receipt_button, 1, self.next_button))
-        self.retranslate()
+        said(self, title="Verify", subtitle="what the group did with them, while you look")
+        on_language(self, self._write_texts)
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
         """Show all known dead letters of the group."""
@@ -95,13 +99,7 @@ class VerifySide(Panel):
     def outcome(self) -> ResendOutcome:
         return self._outcome
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Verify"), tr("what the group did with them, while you look"))
-        self.grid.set_empty(tr("Nothing was sent again yet."))
-        self.receipt_button.setText(tr("Receipt…"))
-        self.next_button.setText(tr("On to close cases"))
-        self.model.all_texts_changed()
+    def _write_texts(self) -> None:
         self.summary.setText(summary_text(self.model.rows))
         self.show_outcome(self._outcome)
 
@@ -120,11 +118,15 @@ class CloseSide(Panel):
         self._rows: list[LetterRow] = []
         self._refusal = ""
         self.facts = KeyValueList()
-        self.words = label(role="secondary", wrap=True)
+        self.words = said(
+            label(role="secondary", wrap=True),
+            text="Dead letters stay in the store until it is cleaned; marks say that nobody has to look again.",
+        )
         self.handled_button = IconButton(theme, "check-circle", " ", role="primary", on_click=self._mark_consumed)
         self.parked_button = IconButton(theme, "circle-dashed", " ", on_click=self._park)
         fill(self.content, self.facts, self.words, 1, row(self.parked_button, 1, self.handled_button))
-        self.retranslate()
+        said(self, title="Close cases", subtitle="marks are kept on this computer")
+        on_language(self, self._show)
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
         """Set all dead letters of the group."""
@@ -134,12 +136,6 @@ class CloseSide(Panel):
     def show_refusal(self, refusal: str) -> None:
         """Set why marks cannot be stored; empty where they can."""
         self._refusal = refusal
-        self._show()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Close cases"), tr("marks are kept on this computer"))
-        self.words.setText(tr("Dead letters stay in the store until it is cleaned; marks say that nobody has to look again."))
         self._show()
 
     @property

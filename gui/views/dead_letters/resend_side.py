@@ -19,9 +19,10 @@ from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.resend import show_rejected
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.widgets.basic import IconButton, fill, label, row
-from gui.widgets.inputs import SegmentedControl, name_count, write_count
+from gui.widgets.inputs import name_count, write_count
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
@@ -50,21 +51,23 @@ class ResendSide(Panel):
         self._members: Members | None = None
         self._members_query: LatestQuery[Members] = LatestQuery(self)
         self.patch, self.kept = Patch(), frozenset(Part)
-        self.target = SegmentedControl([(target.value, " ") for target in ResendTarget])
-        self.topic = QLineEdit()
+        self.target = segments({target.value: TARGET_NAMES[target] for target in ResendTarget})
+        self.topic = said(QLineEdit(), hint="Topic")
         self.rate, self.failures = QSpinBox(), QSpinBox()
-        self._labels = [label(role="secondary") for _ in range(3)]
+        self._labels = [said(label(role="secondary"), text=text) for text in ("Send to", "Pace", "Stop after")]
         self.changes = label(role="secondary", wrap=True)
         self.repeats = label(role="secondary", wrap=True)
         self.audience = Notice(theme)
         self.audience.set("")
-        self.note = label(role="caption", wrap=True)
-        self.first_button = IconButton(theme, "paper-plane-tilt", " ", on_click=partial(self.send_wanted.emit, 1))
+        self.note = said(label(role="caption", wrap=True), text="New copies are sent; the dead letters stay as proof.")
+        self.first_button = said_button(theme, "paper-plane-tilt", "Send 1 first…", on_click=partial(self.send_wanted.emit, 1))
         self.all_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._all_clicked)
         self._build()
         self.target.chosen.connect(lambda _key: self._show())
         self.topic.textChanged.connect(lambda _text: self._show())
-        self.retranslate()
+        said(self.rate, name="Messages per second", suffix=" per second")
+        said(self.failures, name="Failures one after another that end it")
+        on_language(self, self._write_texts)
 
     @property
     def order(self) -> ResendOrder:
@@ -104,20 +107,8 @@ class ResendSide(Panel):
         self.patch, self.kept = patch, kept
         self._show()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for shown, text in zip(self._labels, ("Send to", "Pace", "Stop after"), strict=True):
-            shown.setText(tr(text))
-        for target, name in TARGET_NAMES.items():
-            self.target.set_text(target.value, tr(name))
-        self.topic.setPlaceholderText(tr("Topic"))
-        self.topic.setAccessibleName(tr("Topic"))
-        self.rate.setSuffix(tr(" per second"))
-        self.rate.setAccessibleName(tr("Messages per second"))
+    def _write_texts(self) -> None:
         write_count(self.failures, *_COUNTED)
-        self.failures.setAccessibleName(tr("Failures one after another that end it"))
-        self.note.setText(tr("New copies are sent; the dead letters stay as proof."))
-        self.first_button.setText(tr("Send 1 first…"))
         self._show()
 
     def _build(self) -> None:

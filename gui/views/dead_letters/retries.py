@@ -19,6 +19,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from monitoring.dead_letters import Rung, WaitingRetry, retry_ladder
@@ -45,11 +46,11 @@ class RetryLadder(Panel):
             lambda rung: rung.attempt,
             parent=self,
         )  # fmt: skip
-        self.grid = DataGrid(self.model, theme)
+        self.grid = said(DataGrid(self.model, theme), empty="Choose a retry to see its attempts.")
         self.grid.header.setSectionsClickable(False)
         self.note = label(role="caption", wrap=True)
         fill(self.content, (self.grid, 1), self.note)
-        self.retranslate()
+        on_language(self, self._show_texts)
 
     def show_retry(self, retry: WaitingRetry | None, facts: RetryFacts | None, delays_ms: Sequence[int]) -> None:
         """Show the attempts of a message; None: nothing.
@@ -64,11 +65,6 @@ class RetryLadder(Panel):
             self.model.set_rows([])
         else:
             self.model.set_rows(retry_ladder(facts.attempt, retry.due_ms, delays_ms, retries=facts.limit))
-        self._show_texts()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.grid.set_empty(tr("Choose a retry to see its attempts."))
         self._show_texts()
 
     def _show_texts(self) -> None:
@@ -124,7 +120,7 @@ class WaitingRetries(QObject):
         self.model: ColumnTableModel[WaitingRetry] = ColumnTableModel(
             retry_columns(context.times, now_ms), lambda one: one.physical_offset, parent=self
         )
-        self.grid = DataGrid(self.model, context.theme)
+        self.grid = said(DataGrid(self.model, context.theme), empty="No retry waits.")
         self._list_read = ListRead(context.times)
         self.ladder = RetryLadder(context.theme, context.times)
         self.attempts = RetryReader(context.source, self)
@@ -158,12 +154,6 @@ class WaitingRetries(QObject):
         if self._is_shown:
             self.grid.select_first()
         self._read_attempts()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.ladder.retranslate()
-        self.grid.set_empty(tr("No retry waits."))
-        self.model.all_texts_changed()
 
     def _read_attempts(self) -> None:
         if self._is_shown and self._state is not None:

@@ -15,6 +15,7 @@ from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.letter_notes import HANDLED, OPEN, PARKED
 
@@ -49,10 +50,11 @@ class LetterSide(Panel):
         self._shown_id = self._shown_text = ""
         self._note_refusal = ""
         self.facts = KeyValueList(mono=True)
-        self.body = CodeView(theme, "json")
-        self.note = QLineEdit()
+        self.body = said(CodeView(theme, "json"), name="Body")
+        self.note = said(QLineEdit(), name="Note")
         self.marks = {
-            mark: IconButton(theme, "", " ", on_click=partial(self.marked.emit, mark)) for mark in (OPEN, PARKED, HANDLED)
+            mark: said_button(theme, "", MARKS[mark][0], on_click=partial(self.marked.emit, mark))
+            for mark in (OPEN, PARKED, HANDLED)
         }
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self.resend_wanted.emit)
         self.proof_line = label(role="caption", wrap=True)
@@ -109,13 +111,6 @@ class LetterSide(Panel):
         place = tr("Sent again {time} to {topic}, queue {queue}, offset {offset}", time=self._times.shown(note.at_ms, now_ms),
                    topic=note.topic, queue=note.queue_id, offset=count_text(note.queue_offset))  # fmt: skip
         self.proof_line.setText(f"{place}: {state_of(one)[0]}")
-
-    def retranslate(self) -> None:
-        """Write the texts anew that no letter brings."""
-        self.note.setAccessibleName(tr("Note"))
-        self.body.setAccessibleName(tr("Body"))
-        for mark, button in self.marks.items():
-            button.setText(tr(MARKS[mark][0]))
 
     def _pairs(self, one: LetterRow) -> list[tuple[str, str]]:
         letter = one.letter

@@ -29,10 +29,11 @@ from gui.views.list_read import ListRead
 from gui.views.messages.hand_dialog import Hand
 from gui.views.messages.row_menu import Acting, add_grid_copies, popup_menu
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button, segments
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import group_figures, group_positions, proof, top_origins
@@ -68,10 +69,12 @@ class DeadLettersView(PageView):
         self._letter_read = ListRead(context.times)
         self.waiting = WaitingRetries(context, self.reader, self._now, self.refresh, self)
         self.retries, self.retry_grid, self.ladder = self.waiting.model, self.waiting.grid, self.waiting.ladder
-        self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
-        self.search = SearchField(theme, " ", "funnel")
-        self.cuts = CutsButton(theme, context.settings, lambda: Cut(self.group_panel.group, self.search.text().strip()))
-        self.all_button = IconButton(theme, "magnifying-glass", " ", on_click=self._search_all)
+        self.parts = segments({LETTERS: "Dead letters", RETRIES: "Waiting retries"})
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by topic, key, tag, body, note or state")
+        self.cuts = said(
+            CutsButton(theme, context.settings, lambda: Cut(self.group_panel.group, self.search.text().strip())), text="Cuts"
+        )
+        self.all_button = said_button(theme, "magnifying-glass", "All in Messages", on_click=self._search_all)
         self.hand = Hand(context, self)
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
@@ -144,16 +147,6 @@ class DeadLettersView(PageView):
         return self.sides
 
     def retranslate(self) -> None:
-        self.group_panel.retranslate()
-        self.parts.set_text(LETTERS, tr("Dead letters"))
-        self.parts.set_text(RETRIES, tr("Waiting retries"))
-        self.search.setPlaceholderText(tr("Filter by topic, key, tag, body, note or state"))
-        self.search.setAccessibleName(tr("Filter by topic, key, tag, body, note or state"))
-        self.flow.retranslate()
-        self.cuts.setText(tr("Cuts"))
-        self.all_button.setText(tr("All in Messages"))
-        self.waiting.retranslate()
-        self.letters.all_texts_changed()
         self._show_groups()
         self._show_letters()
         self._show_side()

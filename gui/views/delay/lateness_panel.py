@@ -10,6 +10,7 @@ from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
 from gui.widgets.basic import fill, label
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import count_text, duration_text, short_count_text, tr
 from monitoring.delay import Lateness
 from monitoring.state import ClusterState
@@ -24,23 +25,18 @@ class LatenessPanel(Panel):
         super().__init__(" ", parent=parent)
         self._lateness: Lateness | None = None
         self._is_told = self._is_known = False
-        self.bars = LogBars(context.theme)
+        self.bars = said(LogBars(context.theme), name="Deliveries by how late they were")
         self.bars.setProperty(TERM, "Lateness")
         self.none = label(role="caption", wrap=True)
         self.content.setSpacing(Size.GAP)
         fill(self.content, (self.bars, 1), self.none)
-        self.retranslate()
+        on_language(self, self._draw)
 
     def show_state(self, state: ClusterState) -> None:
         """Show the lateness of a state; an attached cluster reports none."""
         if self._is_known and state.lateness == self._lateness and self._is_told == (not state.is_from_outside):
             return
         self._lateness, self._is_told, self._is_known = state.lateness, not state.is_from_outside, True
-        self._draw()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.bars.setAccessibleName(tr("Deliveries by how late they were"))
         self._draw()
 
     def _draw(self) -> None:

@@ -24,6 +24,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, Tile
+from gui.widgets.said import said
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, span_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -31,7 +32,7 @@ from monitoring.state import ClusterState
 LANES_WIDTH = 716
 LIST_WIDTH = 492
 FORECAST_AGAIN_MS = 3_000
-TILES = ("pending", "next", "delivered", "late")
+TILES = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
 
 
 class DelayView(PageView):
@@ -47,12 +48,16 @@ class DelayView(PageView):
         self._timers_ahead: TimersAhead | None = TimersAhead()
         self._forecast_ms = -FORECAST_AGAIN_MS
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
-        self.tiles = {key: Tile(theme) for key in TILES}
+        self.tiles = {key: Tile(theme, title) for key, title in TILES.items()}
         self.levels: ColumnTableModel[LevelRow] = ColumnTableModel(
             level_columns(self._lane), lambda level: level.level, parent=self
         )
-        self.level_grid = DataGrid(self.levels, theme)
-        self.lanes = Panel(" ", flush=True)
+        self.level_grid = said(DataGrid(self.levels, theme), empty="This broker tells of no delay levels.")
+        self.lanes = said(
+            Panel(" ", flush=True),
+            title="Delay levels",
+            subtitle="each lane is one level, messages move left until they are due",
+        )
         self.reader = LaneReader(context.source, self)
         self.ahead = AheadPanel(context)
         self.lateness = LatenessPanel(context)
@@ -108,15 +113,6 @@ class DelayView(PageView):
         return self._right
 
     def retranslate(self) -> None:
-        names = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
-        for key, tile in self.tiles.items():
-            tile.set_title(names[key])
-        self.lanes.set_title(tr("Delay levels"), tr("each lane is one level, messages move left until they are due"))
-        self.level_grid.set_empty(tr("This broker tells of no delay levels."))
-        self.levels.all_texts_changed()
-        self.ahead.retranslate()
-        self.lateness.retranslate()
-        self.waiting.retranslate()
         if self._state is not None:
             self._show_figures(self.levels.rows)
         else:

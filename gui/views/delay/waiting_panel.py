@@ -24,11 +24,12 @@ from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_
 from gui.views.delay.columns import waiting_columns
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, short_count_text, span_text, tr
@@ -71,17 +72,17 @@ class WaitingPanel(Panel):
         self.grid = DataGrid(self.model, theme, several=True)
         self._list_read = ListRead(context.times)
         self._settles_ms = 0
-        self.deliver = IconButton(theme, "play", " ", role="small", on_click=partial(self._clicked, DELIVER))
-        self.move_to = IconButton(theme, "clock", " ", role="small", on_click=partial(self._clicked, MOVE))
-        self.cancel = IconButton(theme, "prohibit", " ", role="small", on_click=partial(self._clicked, CANCEL))
-        self.back = IconButton(theme, "caret-left", on_click=self._back)
-        self.forward = IconButton(theme, "caret-right", on_click=self._forward)
+        self.deliver = said_button(theme, "play", "Deliver now…", role="small", on_click=partial(self._clicked, DELIVER))
+        self.move_to = said_button(theme, "clock", "Move…", role="small", on_click=partial(self._clicked, MOVE))
+        self.cancel = said_button(theme, "prohibit", "Cancel…", role="small", on_click=partial(self._clicked, CANCEL))
+        self.back = said_button(theme, "caret-left", on_click=self._back, tip="Earlier due")
+        self.forward = said_button(theme, "caret-right", on_click=self._forward, tip="Later due")
         self._range = label(role="caption")
-        self._keys = label(role="caption")
+        self._keys = said(label(role="caption"), text="D: deliver · T: move · Del: cancel")
         self._missing = MissingNote()
         self._build()
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
@@ -173,15 +174,7 @@ class WaitingPanel(Panel):
         dialog.open()
         return dialog
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.deliver.setText(tr("Deliver now…"))
-        self.move_to.setText(tr("Move…"))
-        self.cancel.setText(tr("Cancel…"))
-        self._keys.setText(tr("D: deliver · T: move · Del: cancel"))
-        self.back.set_tip(tr("Earlier due"))
-        self.forward.set_tip(tr("Later due"))
-        self.model.all_texts_changed()
+    def _write_texts(self) -> None:
         self._write_title()
         self._show_range()
 

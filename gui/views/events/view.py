@@ -21,10 +21,11 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.error_words import kept_line
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
@@ -75,14 +76,14 @@ class EventsView(PageView):
         self._total = -1
         self._group: EventGroup | None = None
         self._words: list[str] = []
-        self.note_button = IconButton(theme, "plus", " ", on_click=self._note_clicked)
-        self.export_button = IconButton(theme, "arrow-square-out", " ", caret=True, on_click=self._export_clicked)
+        self.note_button = said_button(theme, "plus", "Add note…", on_click=self._note_clicked)
+        self.export_button = said_button(theme, "arrow-square-out", "Export", caret=True, on_click=self._export_clicked)
         self.header.add_action(self.note_button)
         self.header.add_action(self.export_button)
-        self.chart_panel = Panel(" ")
-        self.chart = StackedBars(theme)
+        self.chart_panel = said(Panel(" "), title="When")
+        self.chart = said(StackedBars(theme), name="Events over time")
         self.chart.is_choosable = True
-        self.search = SearchField(theme, " ", "funnel")
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by text, topic or group")
         self.filters = SegmentedControl([(ALL, " "), *((group.value, " ") for group in _CHOICES)])
         self.model: ColumnTableModel[EventRow] = ColumnTableModel(
             event_columns(context.times, self._now_ms), lambda one: one.key, parent=self
@@ -99,7 +100,7 @@ class EventsView(PageView):
         self.grid.activated.connect(self._open_subject)
         self.grid.menu_asked.connect(self._open_menu)
         context.time_range.changed.connect(self._range_changed)
-        context.times.changed.connect(self.retranslate)
+        context.times.changed.connect(self._zone_changed)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -139,13 +140,6 @@ class EventsView(PageView):
         self.search.selectAll()
 
     def retranslate(self) -> None:
-        self.note_button.setText(tr("Add note…"))
-        self.export_button.setText(tr("Export"))
-        self.search.setPlaceholderText(tr("Filter by text, topic or group"))
-        self.search.setAccessibleName(tr("Filter by text, topic or group"))
-        self.chart.setAccessibleName(tr("Events over time"))
-        self.chart_panel.set_title(tr("When"), "")
-        self.model.all_texts_changed()
         self._show()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -249,6 +243,10 @@ class EventsView(PageView):
         from_ms, to_ms = self._range_ms
         width = max(1, (to_ms - from_ms) // BARS)
         self.context.time_range.zoom(from_ms + first * width, from_ms + (last + 1) * width)
+
+    def _zone_changed(self) -> None:
+        self.model.all_texts_changed()
+        self._show()
 
     def _range_changed(self) -> None:
         if self.isVisible():

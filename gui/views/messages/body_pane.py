@@ -13,9 +13,9 @@ from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, column, label, row
+from gui.widgets.basic import ElidedLabel, column, label, row
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.said import on_language, said, said_button, say_items, segments
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, bytes_text, count_text, tr
 from monitoring.payload.content import BodyKind, Content
@@ -25,7 +25,7 @@ from monitoring.payload.shown import NO_PATHS, ShownBody
 from monitoring.payload.tables import Table
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
-VIEWS = ((TREE, "Tree"), (TEXT, "Text"), (TABLE, "Table"), (HEX, "Hex"))
+VIEWS = {TREE: "Tree", TEXT: "Text", TABLE: "Table", HEX: "Hex"}
 TEXT_CHARACTERS_MAX = 1024 * 1024
 """Characters of a text that are laid out; the note says when there are more."""
 TABLE_ROWS_SHOWN, TABLE_COLUMNS_SHOWN, TABLE_CELLS_SHOWN = 2_000, 200, 20_000
@@ -63,20 +63,20 @@ class BodyPane(QWidget):
         self.reader = BodyReader(self)
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
-        self.table = QTableWidget()
+        self.table = said(QTableWidget(), name="Body as a table")
         self.hex = HexView(theme)
         self.note = ElidedLabel(role="caption")
         self.layers = label(role="caption", wrap=True)
         self.refusals = label(role="warning", wrap=True, selectable=True)
-        self.switch = SegmentedControl([(key, " ") for key, _title in VIEWS])
-        self.encoding = QComboBox()
-        self.rules_button = IconButton(theme, "funnel", tip=" ", on_click=self._rules_clicked)
-        self.reveal = IconButton(theme, "key", " ", role="small")
+        self.switch = segments(VIEWS)
+        self.encoding = said(QComboBox(), name="Encoding of the text")
+        self.rules_button = said_button(theme, "funnel", on_click=self._rules_clicked, tip="Decoder rules…")
+        self.reveal = said_button(theme, "key", "Hold to show", role="small")
         self._views = QStackedWidget()
         self.rules_button.setEnabled(self.book.is_read)
         self._build()
         self._connect()
-        self.retranslate()
+        on_language(self, self._show)
 
     # ---- what its owner calls --------------------------------------------------------------------------------------
 
@@ -104,18 +104,6 @@ class BodyPane(QWidget):
         text = self.text.toPlainText() if pattern is not None else ""
         self.text.mark([] if pattern is None else marked_spans(text, pattern, is_literal=is_literal))
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for key, text in VIEWS:
-            self.switch.set_text(key, tr(text))
-        self.rules_button.set_tip(tr("Decoder rules…"))
-        self.reveal.setText(tr("Hold to show"))
-        self.encoding.setItemText(0, tr("Any encoding"))
-        self.encoding.setAccessibleName(tr("Encoding of the text"))
-        self.table.setAccessibleName(tr("Body as a table"))
-        if self._body is not None:
-            self._show()
-
     def open_rules(self) -> DecodingRulesDialog:
         """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
@@ -136,6 +124,7 @@ class BodyPane(QWidget):
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.setProperty("role", "code")
         self.encoding.addItem(" ", "")
+        say_items(self.encoding, ["Any encoding"])
         for name in ENCODINGS:
             self.encoding.addItem(ENCODING_NAMES[name], name)
         for view in (self.tree, self.text, self.table, self.hex):

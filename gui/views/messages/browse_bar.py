@@ -14,6 +14,7 @@ from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.state import ClusterState
 
@@ -46,28 +47,31 @@ class BrowseBar(QWidget):
         self._window: QueueWindow | None = None
         self._revision = -1
         self._names: list[str] = []
-        self.topic_text = QLineEdit()
-        self.topic = topic_choice(self.topic_text)
-        self.queue = QComboBox()
+        self.topic_text = said(QLineEdit(), hint="Topic")
+        self.topic = said(topic_choice(self.topic_text), name="Topic")
+        self.queue = said(QComboBox(), name="Queue")
         self.filter = FilterBar(theme, memory, example=EXAMPLE)
-        self.message_id = QLineEdit()
-        self.oldest = IconButton(theme, "skip-back", role="icon-box", on_click=lambda: self._go("oldest"))
-        self.older = IconButton(theme, "caret-left", role="icon-box", on_click=lambda: self._go("older"))
-        self.newer = IconButton(theme, "caret-right", role="icon-box", on_click=lambda: self._go("newer"))
-        self.newest = IconButton(theme, "skip-forward", role="icon-box", on_click=self.new_wanted.emit)
+        self.message_id = said(QLineEdit(), hint="Open by message ID")
+        self.oldest = said_button(theme, "skip-back", tip="Oldest", role="icon-box", on_click=lambda: self._go("oldest"))
+        self.older = said_button(theme, "caret-left", tip="Older", role="icon-box", on_click=lambda: self._go("older"))
+        self.newer = said_button(theme, "caret-right", tip="Newer", role="icon-box", on_click=lambda: self._go("newer"))
+        self.newest = said_button(theme, "skip-forward", tip="Newest", role="icon-box", on_click=self.new_wanted.emit)
         self._position = Panel()
         self._search: QWidget | None = None
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = said(QSlider(Qt.Orientation.Horizontal), name="Position in the queue")
         self.slider.setRange(0, SLIDER_STEPS)
-        self.offset = QLineEdit()
-        self.time = QLineEdit()
+        self.offset = said(QLineEdit(), hint="Go to offset")
+        self.time = said(
+            QLineEdit(), hint="Go to time", tip="10:15, yesterday 10:15, 2026-11-21 10:15, -2h or epoch milliseconds"
+        )
         self.place = label(role="caption")
-        self.promise = label(role="caption")
+        self.promise = said(label(role="caption"), text="Reading does not move any consumer position")
         self.new_button = IconButton(theme, "arrow-down", role="small", on_click=self.new_wanted.emit)
         self._build()
         self._connect()
         self.show_window(None)
         self.show_new(0)
+        on_language(self, self._write_texts)
 
     # ---- what the view calls ---------------------------------------------------------------------------------------
 
@@ -137,23 +141,9 @@ class BrowseBar(QWidget):
         self.new_button.setText(tr("{count} new", count=count_text(count)))
         self.new_button.setVisible(count > 0)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.topic_text.setPlaceholderText(tr("Topic"))
-        self.topic.setAccessibleName(tr("Topic"))
-        self.queue.setAccessibleName(tr("Queue"))
+    def _write_texts(self) -> None:
         for index in range(self.queue.count()):
             self.queue.setItemText(index, _queue_text(int(self.queue.itemData(index))))
-        self.filter.retranslate()
-        self.message_id.setPlaceholderText(tr("Open by message ID"))
-        self.offset.setPlaceholderText(tr("Go to offset"))
-        self.time.setPlaceholderText(tr("Go to time"))
-        self.time.setToolTip(tr("10:15, yesterday 10:15, 2026-11-21 10:15, -2h or epoch milliseconds"))
-        self.slider.setAccessibleName(tr("Position in the queue"))
-        tips = ((self.oldest, "Oldest"), (self.older, "Older"), (self.newer, "Newer"), (self.newest, "Newest"))
-        for button, tip in tips:
-            button.set_tip(tr(tip))
-        self.promise.setText(tr("Reading does not move any consumer position"))
         self.place.setText(self._place_text())
 
     # ---- parts -----------------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from gui.theme.style import set_role
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.property_editor import PropertyEditor
 from gui.views.messages.send_options import SendOptions
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.code_view import CodeView, HexView
+from gui.widgets.said import on_language, said, said_button, say
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
@@ -71,13 +72,21 @@ class ComposeForm(QWidget):
         self.body_bytes = HexView(theme)
         self.options = SendOptions(fills=is_new)
         self.body_note = label(role="caption", wrap=True)
-        self.original_button = IconButton(theme, "key", tr("Show and edit the original"), on_click=self.show_original)
+        self.original_button = said_button(theme, "key", "Show and edit the original", on_click=self.show_original)
         self._bodies = QStackedWidget()
-        self._captions: list[tuple[QLabel, str]] = []
         self._is_narrow = is_narrow
         self._build()
         self._connect()
-        self.retranslate()
+        names = (
+            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
+            (self.body, "Body"),
+        )  # fmt: skip
+        for widget, name in names:
+            said(widget, name=name)
+        keys = "Keys, apart by spaces" if is_narrow else "Several keys apart by spaces"
+        say(self.keys, "setPlaceholderText", keys)
+        say(self.tag, "setPlaceholderText", "Tag" if is_narrow else "")
+        on_language(self, self._write_texts)
 
     # ---- what is entered -------------------------------------------------------------------------------------------
 
@@ -172,29 +181,13 @@ class ComposeForm(QWidget):
         self._list_queues()
         self.queue.setCurrentIndex(max(self.queue.findData(draft.queue_id), 0))
 
-    def retranslate(self) -> None:
-        """Write all texts anew; what was entered stays."""
-        for shown, text in self._captions:
-            shown.setText(tr(text))
-        self.keys.setPlaceholderText(tr("Keys, apart by spaces") if self._is_narrow else tr("Several keys apart by spaces"))
-        self.tag.setPlaceholderText(tr("Tag") if self._is_narrow else "")
-        self.original_button.setText(tr("Show and edit the original"))
-        names = (
-            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
-            (self.body, "Body"),
-        )  # fmt: skip
-        for widget, name in names:
-            widget.setAccessibleName(tr(name))
+    def _write_texts(self) -> None:
         for place in range(self.queue.count()):
             self.queue.setItemText(place, _queue_text(self.queue.itemData(place)))
-        self.properties.retranslate()
-        self.options.retranslate()
 
     def _caption(self, text: str) -> QLabel:
         """A caption before a line; English."""
-        made = label(tr(text), "secondary")
-        self._captions.append((made, text))
-        return made
+        return said(label(role="secondary"), text=text)
 
     # ---- words under the body --------------------------------------------------------------------------------------
 

@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QWidget
 
 from gui.views.messages.composing import Composing
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, fill, row
+from gui.widgets.basic import ElidedLabel, fill, row
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import tr
 from monitoring.state import ClusterState
 
@@ -39,7 +40,9 @@ class ComposePanel(Composing, Panel):
         self._prepare(
             context.source, context.theme, state, topic=topic, settings=context.settings, asked_for=page, is_narrow=True
         )
-        self.whole_button = IconButton(context.theme, "arrow-square-out", tip=" ", on_click=self.whole_wanted.emit)
+        self.whole_button = said_button(
+            context.theme, "arrow-square-out", on_click=self.whole_wanted.emit, tip="All fields in a window"
+        )
         self.reason = ElidedLabel(role="warning")
         self._topic = topic
         self._build()
@@ -49,7 +52,12 @@ class ComposePanel(Composing, Panel):
             menu.chosen.connect(lambda _draft: self.form.set_topic(self._topic))
         self.import_button.hide()
         self.cancel_button.hide()
-        self.retranslate()
+        said(self.templates, text="Templates")
+        said(self.show_button, text="Show message")
+        said(self.copy_button, text="Copy ID")
+        for button, words in ((self.history, "History"), (self.copy_as, "Copy as")):
+            said(button, tip=words)
+        on_language(self, self._write_texts)
 
     def set_topic(self, topic: str) -> None:
         """Send to another topic; the receipt of the topic before is hidden."""
@@ -64,17 +72,9 @@ class ComposePanel(Composing, Panel):
         """Focus the body."""
         self.form.body.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def retranslate(self) -> None:
-        """Write all texts anew but for what was told of a send; dialogs keep the language in which they were opened."""
-        self.form.retranslate()
-        self.templates.setText(tr("Templates"))
-        for button, words in ((self.history, tr("History")), (self.copy_as, tr("Copy as"))):
-            button.set_tip(words)
-        self.show_button.setText(tr("Show message"))
-        self.copy_button.setText(tr("Copy ID"))
+    def _write_texts(self) -> None:
         self._check()
         self.set_title(tr("Send message"), self._topic)
-        self.whole_button.set_tip(tr("All fields in a window"))
 
     def _build(self) -> None:
         # Beside the title there is room for the words of one of them.

@@ -18,13 +18,14 @@ from gui.views.messages.columns import property_columns
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.copies import add_copies, message_place
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, Line, column, fill, row
+from gui.widgets.basic import ElidedLabel, Line, column, fill, row
 from gui.widgets.containers import Parts, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import on_language, said_button
 from gui.words.text import tr
 from monitoring.payload.shown import ShownBody
 
@@ -53,10 +54,10 @@ class MessageDetailPane(Panel):
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
         self.tabs = Parts()
-        self.life_button = IconButton(theme, "lightning", " ", on_click=self._open_life)
-        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._ask_resend)
-        self.compare_button = IconButton(theme, "arrows-left-right", tip=" ", on_click=self._open_compare_menu)
-        self.copy_button = IconButton(theme, "copy", " ", on_click=self._open_copy_menu)
+        self.life_button = said_button(theme, "lightning", "Life line", on_click=self._open_life)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self._ask_resend)
+        self.compare_button = said_button(theme, "arrows-left-right", on_click=self._open_compare_menu, tip="Compare")
+        self.copy_button = said_button(theme, "copy", "Copy as", on_click=self._open_copy_menu)
         self.placeholder = Placeholder(theme)
         self.progress = ProgressLine(theme)
         self.progress.hide()
@@ -64,7 +65,7 @@ class MessageDetailPane(Panel):
         self._build()
         self.body.shown.connect(self._body_shown)
         self.property_grid.menu_asked.connect(self._open_property_menu)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self.show_nothing()
 
     # ---- what the view calls ---------------------------------------------------------------------------------------
@@ -115,15 +116,8 @@ class MessageDetailPane(Panel):
         dialog.open()
         return dialog
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.life_button.setText(tr("Life line"))
-        self.resend_button.setText(tr("Resend…"))
+    def _write_texts(self) -> None:
         set_acting(self.resend_button, read_only_reason(self._context.source))
-        self.compare_button.set_tip(tr("Compare"))
-        self.copy_button.setText(tr("Copy as"))
-        self.body.retranslate()
-        self.properties.all_texts_changed()
         self._show_tab_titles()
         if self._detail is not None:
             self.show_message(self._detail)

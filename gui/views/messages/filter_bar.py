@@ -19,6 +19,7 @@ from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
 from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, ask_name, menu_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -59,9 +60,15 @@ class FilterBar(QWidget):
         self._example = example
         self._history_place = -1
         self._told = ""
-        self.edit = FilterEdit(theme)
-        self.saved_button = IconButton(theme, "tag", role="icon-box", on_click=self._open_saved)
-        self.history_button = IconButton(theme, "clock", role="icon-box", on_click=self._open_history)
+        self.edit = said(
+            FilterEdit(theme),
+            tip="Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls",
+            name="Filter",
+        )
+        self.saved_button = said_button(theme, "tag", role="icon-box", on_click=self._open_saved, tip="Saved filters")
+        self.history_button = said_button(
+            theme, "clock", role="icon-box", on_click=self._open_history, tip="Filters used before"
+        )
         self.fault = ElidedLabel(role="warning")
         self.fault.hide()
         self.chips: list[QPushButton] = []
@@ -78,7 +85,7 @@ class FilterBar(QWidget):
         self.edit.paused.connect(self._typed)
         self.edit.given_up.connect(lambda: self.set_text(""))
         self.edit.stepped.connect(self._step)
-        self.retranslate()
+        on_language(self, self._show_chips)
 
     # ---- what pages call -----------------------------------------------------------------------------------------------
 
@@ -138,15 +145,6 @@ class FilterBar(QWidget):
         """Focus the text."""
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.edit.selectAll()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.edit.setPlaceholderText(self._example)
-        self.edit.setAccessibleName(tr("Filter"))
-        self.edit.setToolTip(tr("Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls"))
-        self.saved_button.set_tip(tr("Saved filters"))
-        self.history_button.set_tip(tr("Filters used before"))
-        self._show_chips()
 
     # ---- typing --------------------------------------------------------------------------------------------------------
 

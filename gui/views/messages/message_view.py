@@ -40,10 +40,10 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, fill, label
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import SegmentedControl
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button, segments
 from gui.words.error_words import error_text, kept_line
 from gui.words.text import bytes_text, count_text, duration_text, tr
 from monitoring.payload.shown import ShownBody
@@ -71,15 +71,15 @@ class MessageView(PageView):
         self._line: Lifeline | None = None
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
-        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._resend_clicked)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self._resend_clicked)
         self.hand = Hand(context, self)
-        self.hand_button = IconButton(theme, "users-three", " ", on_click=self._hand_clicked)
-        self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._compare_clicked)
+        self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=self._hand_clicked)
+        self.compare_button = said_button(theme, "arrows-left-right", "Compare", on_click=self._compare_clicked)
         self._body_query: LatestQuery[MessageBody] = LatestQuery(self)
         self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self._download_clicked)
-        self.copy_button = IconButton(theme, "copy", " ", caret=True, on_click=self._open_copy_menu)
-        self.picture = LifeLinePicture(theme, context.times)
-        self.scale = SegmentedControl(((COMPRESSED, " "), (TRUE, " ")))
+        self.copy_button = said_button(theme, "copy", "Copy as", caret=True, on_click=self._open_copy_menu)
+        self.picture = said(LifeLinePicture(theme, context.times), name="Life line")
+        self.scale = said(segments({COMPRESSED: "Compressed time", TRUE: "True time"}), name="Scale of the life line")
         self.missing = label(role="caption", wrap=True, selectable=True)
         self.events: ColumnTableModel[LifeEvent] = ColumnTableModel(
             life_columns(context.times), lambda event: event.index, parent=self
@@ -92,7 +92,7 @@ class MessageView(PageView):
         )
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
-        self.facts_switch = SegmentedControl(((PROPERTIES, " "), (RECORD, " ")))
+        self.facts_switch = said(segments({PROPERTIES: "Properties", RECORD: "Record"}), name="Properties or record")
         self.placeholder = Placeholder(theme)
         self._build()
         self._connect()
@@ -135,20 +135,6 @@ class MessageView(PageView):
         self._detail_query.ask(pending, self._show_detail, self._failed)
 
     def retranslate(self) -> None:
-        self.resend_button.setText(tr("Resend…"))
-        self.hand_button.setText(tr("Give to one consumer…"))
-        self.compare_button.setText(tr("Compare"))
-        self.copy_button.setText(tr("Copy as"))
-        self.scale.set_text(COMPRESSED, tr("Compressed time"))
-        self.scale.set_text(TRUE, tr("True time"))
-        self.facts_switch.set_text(PROPERTIES, tr("Properties"))
-        self.facts_switch.set_text(RECORD, tr("Record"))
-        self.facts_switch.setAccessibleName(tr("Properties or record"))
-        self.scale.setAccessibleName(tr("Scale of the life line"))
-        self.picture.setAccessibleName(tr("Life line"))
-        self.body.retranslate()
-        self.events.all_texts_changed()
-        self.properties.all_texts_changed()
         if self._wanted is None:
             self._show_nothing()
         self._show_texts()

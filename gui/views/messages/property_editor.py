@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, column, row
-from gui.words.text import tr
+from gui.widgets.basic import column, row
+from gui.widgets.said import said, said_button
 
 
 class PropertyEditor(QWidget):
@@ -28,14 +28,8 @@ class PropertyEditor(QWidget):
         self._lines: list[_Line] = []
         self._layout = column(spacing=6)
         self.setLayout(self._layout)
-        self.add_button = IconButton(theme, "plus", tr("Add property"), role="quiet", on_click=self._add_clicked)
+        self.add_button = said_button(theme, "plus", "Add property", role="quiet", on_click=self._add_clicked)
         self._layout.addLayout(row(self.add_button, 1, spacing=-1))
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.add_button.setText(tr("Add property"))
-        for line in self._lines:
-            line.retranslate()
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The entered properties; lines with neither name nor value are left out."""
@@ -76,17 +70,10 @@ class _Line(QWidget):
         super().__init__()
         self.name = QLineEdit(name)
         self.value = QLineEdit(value)
-        for field in (self.name, self.value):
-            field.setFont(mono_font())
-        self.remove = IconButton(theme, "x", tip=tr("Remove property"))
-        self.retranslate()
+        for field, hint in ((self.name, "Name"), (self.value, "Value")):
+            said(field, hint=hint).setFont(mono_font())
+        self.remove = said_button(theme, "x", tip="Remove property")
         self.setLayout(row((self.name, 2), (self.value, 3), self.remove, spacing=6))
-
-    def retranslate(self) -> None:
-        for field, text in ((self.name, tr("Name")), (self.value, tr("Value"))):
-            field.setPlaceholderText(text)
-            field.setAccessibleName(text)
-        self.remove.set_tip(tr("Remove property"))
 
     @property
     def entered_name(self) -> str:

@@ -24,6 +24,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
@@ -67,10 +68,11 @@ class QueuePages(Panel):
         self.grid = DataGrid(self.model, context.theme)
         self.foot = label(role="caption")
         self.missing = MissingNote()
-        self._keys = label(role="caption")
+        self._keys = said(label(role="caption"), text="R: resend · Ctrl+C: copy")
         self._build()
         self.grid.selected.connect(self.selected)
         masks.changed.connect(self._show_rows)
+        on_language(self, self._write_texts)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
@@ -136,10 +138,7 @@ class QueuePages(Panel):
         pending = self._source.ask(BrowseQueue(self.topic, self.queue, start, PAGE_MESSAGES))
         self._page_query.ask(pending, self._show_page, self._failed)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._keys.setText(tr("R: resend · Ctrl+C: copy"))
-        self.model.all_texts_changed()
+    def _write_texts(self) -> None:
         self._show_empty()
         self._show_foot()
 

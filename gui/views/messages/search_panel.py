@@ -36,10 +36,11 @@ from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, column, fill, label, row
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.text import count_text, tr
@@ -104,13 +105,13 @@ class SearchPanel(QWidget):
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
         self.hand = Hand(context, self)
         self.hit_times = HitTimes(theme, context.times)
-        self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
-        self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self._export_clicked)
-        self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self._replay_clicked)
+        self.search_button = said_button(theme, "magnifying-glass", "Search", role="primary", on_click=self.bar.submit)
+        self.export_button = said_button(theme, "arrow-down", "Export…", role="small", on_click=self._export_clicked)
+        self.replay_button = said_button(theme, "repeat", "Replay…", role="small", on_click=self._replay_clicked)
         self.fields = HitFields(theme, context.settings, self.model, self.grid, self._columns)
         self.missing = MissingNote()
         self.foot = label(role="caption")
-        self._hint = label(role="caption")
+        self._hint = said(label(role="caption"), text="Right-click a cell to filter for or against it")
         self._state_ms = 0
         self._filter = ""
         """The last filter."""
@@ -123,7 +124,8 @@ class SearchPanel(QWidget):
         self.table = self._build()
         self._connect()
         self.fields.restore()
-        self.retranslate()
+        said(self.fields.button, text="Columns")
+        on_language(self, self._write_texts)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
@@ -155,18 +157,7 @@ class SearchPanel(QWidget):
         """Focus the filter."""
         self.bar.focus()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.search_button.setText(tr("Search"))
-        self.export_button.setText(tr("Export…"))
-        self.replay_button.setText(tr("Replay…"))
-        self.fields.button.setText(tr("Columns"))
-        self._hint.setText(tr("Right-click a cell to filter for or against it"))
-        if self._has_own_bar:
-            self.bar.retranslate()
-        self.progress.retranslate()
-        self.hit_times.retranslate()
-        self.model.all_texts_changed()
+    def _write_texts(self) -> None:
         self._show_empty()
         self._show_foot()
 

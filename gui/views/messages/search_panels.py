@@ -78,11 +78,6 @@ class SearchPanels(QObject):
         for panel in self._all():
             panel.show_time(state)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for panel in self._all():
-            panel.retranslate()
-
     def _all(self) -> list[SearchPanel]:
         return [panel for panel in (self._search, self._narrowed) if panel is not None]
 

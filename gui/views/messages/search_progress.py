@@ -12,6 +12,7 @@ from gui.widgets.basic import ElidedLabel, IconButton, column, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import on_language, said, said_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import KnownTexts, count_text, duration_text, tr
@@ -84,10 +85,10 @@ class SearchProgress(Panel):
         self.verdict = Chip(theme)
         self.plan = ElidedLabel(role="caption")
         self.reason = label(role="warning", wrap=True)
-        self.promise = label(role="caption")
+        self.promise = said(label(role="caption"), text="Reading does not move any consumer position")
         self.line = ProgressLine(theme)
         self.pause_button = IconButton(theme, "pause", " ", role="small", on_click=self._pause_or_go_on)
-        self.cancel_button = IconButton(theme, "stop", " ", role="small", on_click=self.cancel_wanted.emit)
+        self.cancel_button = said_button(theme, "stop", "Stop", role="small", on_click=self.cancel_wanted.emit)
         first = row(self.word, self.counts, self.speed, 1, self.verdict, self.pause_button, self.cancel_button, spacing=14)
         lines = column(first, self.line, row((self.plan, 1), self.promise, spacing=14), self.reason, spacing=6)
         self.content.setContentsMargins(12, 8, 12, 8)
@@ -96,7 +97,7 @@ class SearchProgress(Panel):
         self._timer.setInterval(RATE_INTERVAL_MS)
         self._timer.timeout.connect(self._show_speed)
         run.changed.connect(self.show_run)
-        self.retranslate()
+        on_language(self, self.show_run)
 
     def show_run(self) -> None:
         run = self._run
@@ -126,12 +127,6 @@ class SearchProgress(Panel):
         self.pause_button.set_glyph("play" if run.state is SearchState.PAUSED else "pause")
         self.pause_button.setText(tr("Go on") if run.state is SearchState.PAUSED else tr("Pause"))
         self.cancel_button.setVisible(not run.is_over)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.cancel_button.setText(tr("Stop"))
-        self.promise.setText(tr("Reading does not move any consumer position"))
-        self.show_run()
 
     def _share(self) -> float | None:
         run = self._run

@@ -13,6 +13,7 @@ from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_valu
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import name_count, write_count
+from gui.widgets.said import on_language, said, say_items
 from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
@@ -49,19 +50,23 @@ class SendOptions(QWidget):
     def __init__(self, *, fills: bool, parent: QWidget | None = None) -> None:
         """Create them; ``fills`` is the first state of filling in variables."""
         super().__init__(parent)
-        self.sharding_key = QLineEdit()
+        self.sharding_key = said(QLineEdit(), hint="Equal keys go to one queue, in order")
         self.when = QComboBox()
         self.when_text = QLineEdit()
-        self.fills = QCheckBox()
+        self.fills = said(QCheckBox(), text="Fill in variables")
         self.transaction = QComboBox()
         self.count = QSpinBox()
-        self.rate = QSpinBox()
+        self.rate = said(QSpinBox(), suffix=" per second")
         self.fills.setChecked(fills)
-        self._captions: list[tuple[QLabel, str]] = []
-        self._no_transaction = "None"
         self._build()
         self._when_changed()
-        self.retranslate()
+        named = (
+            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
+            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
+        )  # fmt: skip
+        for widget, name in named:
+            said(widget, name=name)
+        on_language(self.count, self._write_count)
 
     @property
     def fault(self) -> str:
@@ -93,30 +98,12 @@ class SendOptions(QWidget):
         taken = self.properties()
         return tuple(pair for pair in properties if pair not in taken)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for shown, text in self._captions:
-            shown.setText(tr(text))
-        for place, (_when, title, _example) in enumerate(_WHEN):
-            self.when.setItemText(place, tr(title))
-        for place, (end, title) in enumerate(_ENDS):
-            self.transaction.setItemText(place, tr(title if end else self._no_transaction))
-        self.fills.setText(tr("Fill in variables"))
-        self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
+    def _write_count(self) -> None:
         write_count(self.count, *_COUNTED)
-        self.rate.setSuffix(tr(" per second"))
-        named = (
-            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
-            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
-        )  # fmt: skip
-        for widget, name in named:
-            widget.setAccessibleName(tr(name))
 
     def _caption(self, text: str) -> QLabel:
         """A caption before a line; English."""
-        made = label(tr(text), "secondary")
-        self._captions.append((made, text))
-        return made
+        return said(label(role="secondary"), text=text)
 
     def add_to(self, form: QFormLayout) -> None:
         """Add the lines to the form of the dialog."""
@@ -130,7 +117,7 @@ class SendOptions(QWidget):
         for choice in (self.when, self.transaction):
             choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.setMinimumContentsLength(_CHOICE_CHARACTERS)
-        self._no_transaction = "No transaction"
+        say_items(self.transaction, ["No transaction"])
         line = row(self.when, self.when_text, self.transaction)
         for place, weight in enumerate((3, 3, 4)):
             line.setStretch(place, weight)
@@ -170,10 +157,10 @@ class SendOptions(QWidget):
         return delivery_value(when, self.when_text.text(), now_ms=time.time_ns() // 1_000_000, zone=None)
 
     def _build(self) -> None:
-        for _when, title, _example in _WHEN:
-            self.when.addItem(title)
+        say_items(self.when, [title for _when, title, _example in _WHEN])
         for end, title in _ENDS:
             self.transaction.addItem(title, end)
+        say_items(self.transaction, [title for _end, title in _ENDS])
         self.transaction.currentIndexChanged.connect(self.changed)
         self.sharding_key.setFont(mono_font())
         self.count.setRange(1, BURST_MESSAGES_MAX)

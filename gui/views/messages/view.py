@@ -30,8 +30,8 @@ from gui.views.messages.search_panel import SearchPanel
 from gui.views.messages.search_panels import SearchPanels
 from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton
 from gui.widgets.containers import PartBar
+from gui.widgets.said import said_button, say_tabs
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -49,7 +49,7 @@ class MessagesView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self._send_clicked)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
         self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
@@ -148,14 +148,7 @@ class MessagesView(PageView):
         return self.detail
 
     def retranslate(self) -> None:
-        self.send_button.setText(tr("Send message…"))
         set_acting(self.send_button, read_only_reason(self.context.source))
-        self.tabs.setTabText(BROWSE, tr("Browse by queue"))
-        self.tabs.setTabText(SEARCH, tr("Search"))
-        self.bar.retranslate()
-        self.panels.retranslate()
-        self.detail.retranslate()
-        self.pages.retranslate()
         self._show_facts()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -197,6 +190,7 @@ class MessagesView(PageView):
     def _build(self) -> None:
         for _part in (BROWSE, SEARCH):
             self.tabs.addTab("")
+        say_tabs(self.tabs, "Browse by queue", "Search")
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.content.addWidget(self.tabs)

@@ -17,6 +17,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
+from gui.widgets.said import on_language, said
 from gui.widgets.saved_menu import menu_text
 from gui.words.broker_words import broker_text
 from gui.words.text import duration_text, tr
@@ -46,7 +47,7 @@ class AttentionPanel(Panel):
         self._state: ClusterState | None = None
         self._unjudged_watch = UnjudgedWatch()
         self._unjudged = NOTHING
-        self.mute_button = QPushButton()
+        self.mute_button = said(QPushButton(), text="Mute…")
         self.mute_button.setProperty("role", "link")
         self.mute_button.clicked.connect(lambda _checked=False: self._open_mute_menu())
         self.add_action(self.mute_button)
@@ -65,7 +66,7 @@ class AttentionPanel(Panel):
             self.content.addWidget(line)
         self.content.addStretch(1)
         context.alerts.changed.connect(self._alerts_changed)
-        self.retranslate()
+        on_language(self, self._show)
 
     def show_state(self, state: ClusterState) -> None:
         """Show the alerts with their ages."""
@@ -87,11 +88,6 @@ class AttentionPanel(Panel):
             found = self._unjudged_watch.look(self._context.alerts.rules, self._state)
             # What can never be known from outside is no news; the rule says so on its page.
             self._unjudged = found if found.is_news else NOTHING
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.mute_button.setText(tr("Mute…"))
-        self._show()
 
     # ---- room ----------------------------------------------------------------------------------------------------------
 

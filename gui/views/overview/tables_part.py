@@ -22,6 +22,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, say
 from gui.words.text import (
     UNKNOWN,
     bytes_text,
@@ -171,15 +172,17 @@ class TablesPart(QWidget):
         self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)
         self.broker_chip = Chip(theme)
         self.meters = {key: Meter(theme) for key in _METERS}
+        for key, name in _METERS.items():
+            say(self.meters[key], "set_name", name)
         self._all_topics = IconButton(theme, "arrow-right", " ", role="link", on_click=lambda: context.navigate("topics"))
         self._all_groups = IconButton(theme, "arrow-right", " ", role="link", on_click=lambda: context.navigate("consumers"))
-        self._topic_panel = Panel(" ", flush=True)
-        self._group_panel = Panel(" ", flush=True)
-        self._broker_panel = Panel(" ")
+        self._topic_panel = said(Panel(" ", flush=True), title="Busiest topics")
+        self._group_panel = said(Panel(" ", flush=True), title="Consumer lag")
+        self._broker_panel = said(Panel(" "), title="Broker")
         self._build()
         self.topic_grid.activated.connect(lambda row: context.navigate("topic", topic=row.name))
         self.group_grid.activated.connect(lambda row: context.navigate("consumers", group=row.name))
-        self.retranslate()
+        on_language(self, self._write_texts)
         self.show_status(context.source.status)
 
     def _build(self) -> None:
@@ -212,13 +215,7 @@ class TablesPart(QWidget):
         if status is not SourceStatus.READY:
             self.broker_chip.set(status_text(status), State.CRITICAL if status is SourceStatus.LOST else State.PENDING)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._topic_panel.set_title(tr("Busiest topics"))
-        self._group_panel.set_title(tr("Consumer lag"))
-        self._broker_panel.set_title(tr("Broker"))
-        for key, name in _METERS.items():
-            self.meters[key].set_name(tr(name))
+    def _write_texts(self) -> None:
         self.show_status(self._context.source.status)
         state = self._context.source.state
         self._show_empty(is_blank=state is not None and state.is_blank)

@@ -87,11 +87,6 @@ class TileRow(QWidget):
             line = self._context.history.series(TILES[key].series).window(*window, SPARKLINE_POINTS)[1]
             tile.set_sparkline(line.tolist(), text.state)
 
-    def retranslate(self) -> None:
-        """Write the titles anew; figures follow with the next state."""
-        for key, tile in self.tiles.items():
-            tile.set_title(TILES[key].title)
-
     def _text(self, key: str, state: ClusterState) -> TileText:
         if key == "in":
             return TileText(rate_number(total(state, "put_rate")), "/s", self._peak(state))

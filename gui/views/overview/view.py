@@ -23,6 +23,7 @@ from gui.widgets.beside_row import BesideRow
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import said, said_button
 from gui.words.text import duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
@@ -69,11 +70,6 @@ class PanelsPart(BesideRow):
         for panel in self._made:
             panel.show_state(state)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for panel in self._made:
-            panel.retranslate()
-
 
 class OverviewView(PageView):
     """Tiles, message flow, charts, and what is busiest or behind."""
@@ -85,13 +81,15 @@ class OverviewView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self.demo_button = IconButton(theme, "play", " ", on_click=self._demo_clicked)
-        self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send a message", role="primary", on_click=self._send_clicked)
         self.header.add_action(self.demo_button)
         self.header.add_action(self.send_button)
         self.tiles = TileRow(context)
-        self.flow = FlowScene(theme.tokens)
+        self.flow = said(FlowScene(theme.tokens), name="Message flow")
         self.flow.setProperty(TERM, "Message flow")
-        self._flow_panel = Panel(" ")
+        self._flow_panel = said(
+            Panel(" "), title="Message flow", subtitle="rates over 4 s, counts now; click a stage to open it"
+        )
         self._panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
         self._tables = LaterPart(self._make_tables, turns=6)
         self._tables.setFixedHeight(TABLES_HEIGHT)
@@ -120,13 +118,6 @@ class OverviewView(PageView):
         self.flow.set_tokens(tokens)
 
     def retranslate(self) -> None:
-        self._flow_panel.set_title(tr("Message flow"), tr("rates over 4 s, counts now; click a stage to open it"))
-        self.flow.setAccessibleName(tr("Message flow"))
-        self.send_button.setText(tr("Send a message"))
-        self.tiles.retranslate()
-        for part in (self._panels.made, self._tables.made):
-            if part is not None:
-                part.retranslate()
         self._show_demo()
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)

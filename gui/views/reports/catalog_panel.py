@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.widgets.basic import ElidedLabel, IconLabel, column, label, row
-from gui.words.text import tr
+from gui.widgets.said import said
 from spark_reports.catalog import ReportSpec
 
 CARDS_IN_LINE = 3
@@ -48,7 +48,7 @@ class CatalogPanel(QWidget):
             self._add_group(group, specs)
 
     def _add_group(self, group: str, specs: list[ReportSpec]) -> None:
-        heading = label(tr(group), "secondary")
+        heading = said(label(role="secondary"), text=group)
         self._headings.append((group, heading))
         grid = QGridLayout()
         grid.setSpacing(8)
@@ -81,13 +81,6 @@ class CatalogPanel(QWidget):
             if card.spec.name == name:
                 card.last.setText(text)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for group, heading in self._headings:
-            heading.setText(tr(group))
-        for card in self.cards:
-            card.retranslate()
-
 
 class ReportCard(QFrame):
     """One report: glyph, title, summary.
@@ -104,8 +97,9 @@ class ReportCard(QFrame):
         self.setProperty("role", "card")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMinimumHeight(64)
-        self._title = ElidedLabel(role="strong")
-        self._summary = ElidedLabel(role="caption")
+        self._title = said(ElidedLabel(role="strong"), text=spec.title)
+        self._summary = said(ElidedLabel(role="caption"), text=spec.summary)
+        said(self, name=spec.title)
         self.last = label(role="caption")
         self.setLayout(
             row(
@@ -115,7 +109,6 @@ class ReportCard(QFrame):
                 margins=(12, 10, 12, 10),
             )
         )
-        self.retranslate()
 
     @property
     def searched_text(self) -> str:
@@ -127,12 +120,6 @@ class ReportCard(QFrame):
         if bool(self.property("chosen")) != chosen:
             self.setProperty("chosen", chosen)
             repolish(self)
-
-    def retranslate(self) -> None:
-        """Write the texts anew."""
-        self._title.setText(tr(self.spec.title))
-        self._summary.setText(tr(self.spec.summary))
-        self.setAccessibleName(tr(self.spec.title))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:

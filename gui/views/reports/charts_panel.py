@@ -20,6 +20,7 @@ from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import column, fill, label, row
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.said import on_language
 from gui.words.text import TimeZoneChoice, tr
 
 WHOLE, WINDOW = "whole", "window"
@@ -65,7 +66,7 @@ class ChartsPanel(QScrollArea):
         self.verticalScrollBar().valueChanged.connect(self._moved)
         self.verticalScrollBar().rangeChanged.connect(self._stay)
         time_range.changed.connect(self._range_changed)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
         """Show charts; ``now_ms`` is the end of the window's time range, epoch ms."""
@@ -103,8 +104,7 @@ class ChartsPanel(QScrollArea):
             self._at = at
             self.scrolled.emit(at)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def _write_texts(self) -> None:
         self._write_range()
         self._fill()
 

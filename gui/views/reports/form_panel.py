@@ -21,6 +21,7 @@ from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, say, say_items
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
@@ -64,28 +65,34 @@ class FormPanel(Panel):
         self._runner = runner
         self._spec: ReportSpec | None = None
         self._broker_store = ("", "", "")
-        self._names: list[tuple[QLabel, str]] = []
         self._question = label(role="secondary", wrap=True)
-        self.source = QComboBox()
+        self.source = said(QComboBox(), name="Source of the messages")
         self.folder = QLineEdit()
-        self.commit_log = QLineEdit()
-        self.browse_button = IconButton(theme, "folder-open", role="icon-box", on_click=self._browse)
-        self.range = QComboBox()
+        self.commit_log = said(
+            QLineEdit(),
+            tip="Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own",
+        )
+        self.browse_button = said_button(theme, "folder-open", role="icon-box", on_click=self._browse, tip="Choose folder")
+        self.range = said(QComboBox(), name="Time range")
         self.begin = QLineEdit()
         self.end = QLineEdit()
-        self.topics = QLineEdit()
+        self.topics = said(QLineEdit(), tip="Names apart by commas or spaces; empty: all topics")
         self.own = OwnFields(theme)
         self.also = {form: QCheckBox(name) for form, name in ALSO.items()}
-        self.originals = QCheckBox(" ")
+        self.originals = said(
+            QCheckBox(" "),
+            text="With the originals of what is masked",
+            tip="Else what the masking rules hide is in no table, chart or file of the result.",
+        )
         self.hint = Notice(theme)
         self._estimated: tuple[EstimateRequest, Expected] | None = None
         self._past: Sequence[PastRun] = ()
         self.schedule_button = IconButton(theme, "timer", " ", role="quiet", on_click=self.open_schedules)
-        self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
+        self.copy_button = said_button(theme, "terminal-window", "Copy as command", role="quiet", on_click=self._copy_command)
         self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self.run)
         self._build()
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the view calls ---------------------------------------------------------------------------------------
 
@@ -145,8 +152,18 @@ class FormPanel(Panel):
     def _build(self) -> None:
         for key in (BROKER, FOLDER):
             self.source.addItem(" ", key)
+        say_items(self.source, ["Folder of a store"], first=1)
         for choice in Range:
             self.range.addItem(" ", choice)
+        say_items(self.range, [RANGE_NAMES[choice] for choice in Range])
+        fields = (
+            (self.folder, "Store folder"), (self.commit_log, "Log directories"), (self.begin, "From"), (self.end, "To"),
+            (self.topics, "All topics"),
+        )  # fmt: skip
+        for field, text in fields:
+            said(field, hint=text)
+        several = "Several folders, apart by {separator}, are read as one"
+        say(self.folder, "setToolTip", several, separator=os.pathsep)
         form = self._form = QFormLayout()
         form.setHorizontalSpacing(14)
         form.setVerticalSpacing(8)
@@ -167,9 +184,7 @@ class FormPanel(Panel):
         )
 
     def _name(self, text: str) -> QLabel:
-        made = label(role="secondary")
-        self._names.append((made, text))
-        return made
+        return said(label(role="secondary"), text=text)
 
     def _connect(self) -> None:
         for choice in (self.source, self.range):
@@ -183,33 +198,9 @@ class FormPanel(Panel):
         if self._runner.estimate is not None:
             self._runner.estimate.found.connect(self._show_estimate)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for name, text in self._names:
-            name.setText(tr(text))
+    def _write_texts(self) -> None:
         self._name_broker()
-        self.source.setItemText(1, tr("Folder of a store"))
-        for index, choice in enumerate(Range):
-            self.range.setItemText(index, tr(RANGE_NAMES[choice]))
-        fields = (
-            (self.folder, "Store folder"), (self.commit_log, "Log directories"), (self.begin, "From"), (self.end, "To"),
-            (self.topics, "All topics"),
-        )  # fmt: skip
-        for field, text in fields:
-            field.setPlaceholderText(tr(text))
-            field.setAccessibleName(tr(text))
-        self.source.setAccessibleName(tr("Source of the messages"))
-        self.range.setAccessibleName(tr("Time range"))
-        self.topics.setToolTip(tr("Names apart by commas or spaces; empty: all topics"))
-        self.folder.setToolTip(tr("Several folders, apart by {separator}, are read as one", separator=os.pathsep))
-        self.commit_log.setToolTip(
-            tr("Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own")
-        )
-        self.browse_button.set_tip(tr("Choose folder"))
         self._write_schedules()
-        self.copy_button.setText(tr("Copy as command"))
-        self.originals.setText(tr("With the originals of what is masked"))
-        self.originals.setToolTip(tr("Else what the masking rules hide is in no table, chart or file of the result."))
         if self._spec is not None:
             self.show_report(self._spec)
         self.check()

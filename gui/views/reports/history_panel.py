@@ -17,6 +17,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.error_words import error_line, error_text
 from gui.words.text import TimeZoneChoice, shown_language, tr
 
@@ -52,7 +53,7 @@ class HistoryPanel(Panel):
         self._reading = BackgroundCall(self)
         self._deleting = BackgroundCall(self)
         self.model: ColumnTableModel[PastRun] = ColumnTableModel(run_columns(times), lambda run: run.folder.name, parent=self)
-        self.grid = DataGrid(self.model, theme)
+        self.grid = said(DataGrid(self.model, theme), empty="No report has been run here yet.")
         self.content.addWidget(self.grid)
         self.setMinimumHeight(HEIGHT_MIN)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
@@ -65,6 +66,7 @@ class HistoryPanel(Panel):
         self._deleting.done.connect(lambda _run: self.refresh())
         self._deleting.failed.connect(self._not_deleted)
         times.changed.connect(self.model.all_texts_changed)
+        on_language(self, self._write_title)
 
     def refresh(self, wanted: Path | None = None) -> None:
         """Read the folder again, and select the result ``wanted``."""
@@ -79,11 +81,8 @@ class HistoryPanel(Panel):
         earlier = [one for one in self.model.rows if one.report == run.report and one.created_ms < run.created_ms]
         return max(earlier, key=lambda one: one.created_ms, default=None)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def _write_title(self) -> None:
         self.set_title(tr("History"), str(self._folder))
-        self.grid.set_empty(tr("No report has been run here yet."))
-        self.model.all_texts_changed()
 
     def open_menu(self, run: PastRun, at: QPoint) -> None:
         """Open the menu of a result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
@@ -23,6 +24,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.folding_panel import FoldingPanel
 from gui.widgets.notice import Placeholder
+from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 
 
@@ -70,11 +72,12 @@ class ResultPanel(FoldingPanel):
         self._table_page = QWidget()
         self._pages = QStackedLayout()
         self.placeholder = Placeholder(theme)
+        self.placeholder.show_empty(partial(tr, "No report has been run here yet. Choose one and run it."))
         self._body = QWidget()
         self._table_place = QVBoxLayout()
         self._grid: DataGrid[ResultRow] | None = None
         self._build()
-        self.retranslate()
+        on_language(self, self.write_texts)
 
     @property
     def run(self) -> PastRun | None:
@@ -132,15 +135,12 @@ class ResultPanel(FoldingPanel):
         self._table_error = words
         self._show_table()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def write_texts(self) -> None:
+        """Write what depends on language or time zone."""
         self.set_words(self.page_button, tr("Open page"))
         self.set_words(self.folder_button, tr("Open folder"))
         self.set_words(self.again_button, tr("Run again"))
         self.set_words(self.compare_button, tr("Compare"), tr("Figures beside those of the run before"))
-        self.sections.retranslate()
-        self.charts.retranslate()
-        self.placeholder.show_empty(tr("No report has been run here yet. Choose one and run it."))
         self._show()
 
     # ---- parts -----------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, column, fill, 
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language
 from gui.words.child_words import child_text
 from gui.words.text import count_text, rate_text, tr
 
@@ -59,6 +60,7 @@ class RunPanel(Panel):
         self.waiting_title.hide()
         self._queue = column(spacing=2)
         fill(self.content, self.waiting_title, self._queue)
+        on_language(self, self._write_texts)
 
     def show_run(self, run: StartedRun, now_ms: float) -> None:
         """Show the progress of a run. ``now_ms`` is on the clock of the run."""
@@ -101,8 +103,7 @@ class RunPanel(Panel):
         made.setLayout(row(IconLabel(self._theme, "hourglass", "text_3", 14), (name, 1), take_back))
         return made
 
-    def retranslate(self) -> None:
-        """Write the queue anew; runs are shown anew by the page."""
+    def _write_texts(self) -> None:
         orders, self._waiting = self._waiting, ()
         self.show_waiting(orders)
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QListWidget, QListWidge
 
 from gui.models.reports import PastRun, ResultChart
 from gui.views.reports.words import report_text
+from gui.widgets.said import on_language, said
 from gui.words.text import tr
 
 WIDTH = 168
@@ -73,7 +74,8 @@ class SectionList(QListWidget):
         self._sections: list[ResultSection] = []
         self.currentRowChanged.connect(self._row_changed)
         self.activated.connect(lambda _index: self.entered_part.emit())
-        self.retranslate()
+        said(self, name="Parts of the result")
+        on_language(self, self._write_texts)
 
     @property
     def sections(self) -> list[ResultSection]:
@@ -96,7 +98,7 @@ class SectionList(QListWidget):
             for _section in sections:
                 self.addItem(QListWidgetItem())
             self.setCurrentRow(self._sections.index(before) if before in self._sections else -1)
-        self.retranslate()
+        self._write_texts()
 
     def mark(self, section: ResultSection) -> None:
         """Mark the part on the screen, without a signal."""
@@ -108,9 +110,7 @@ class SectionList(QListWidget):
         self.mark(section)
         self.chosen.emit(section)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.setAccessibleName(tr("Parts of the result"))
+    def _write_texts(self) -> None:
         room, metrics = QRect(0, 0, TEXT_WIDTH, 0), self.fontMetrics()
         for row, section in enumerate(self._sections):
             item, text = self.item(row), section.text

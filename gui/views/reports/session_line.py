@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QWidget
 
 from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, row
+from gui.widgets.said import said_button
 from gui.words.text import bytes_text, tr
 
 
@@ -17,17 +18,16 @@ class SessionLine(QWidget):
         super().__init__(parent)
         self._session = session
         self.words = ElidedLabel(role="secondary")
-        self.end_button = IconButton(theme, "x", tip=" ", on_click=self._end)
+        self.end_button = said_button(theme, "x", on_click=self._end, tip="End Spark and give its memory back")
         self.setLayout(row((self.words, 1), self.end_button, spacing=4, margins=(12, 0, 12, 0)))
         if session is not None:
-            session.changed.connect(self.retranslate)
+            session.changed.connect(self.show_session)
         self.hide()  # the page shows it, when it has its place
 
-    def retranslate(self) -> None:
-        """Write the texts anew."""
+    def show_session(self) -> None:
+        """Show the state of Spark."""
         session = self._session
         self.setVisible(session is not None and session.state is not SparkState.OFF)
-        self.end_button.set_tip(tr("End Spark and give its memory back"))
         if session is None:
             return
         self.end_button.setEnabled(session.state is not SparkState.BUSY)

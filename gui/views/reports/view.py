@@ -22,8 +22,9 @@ from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.session_line import SessionLine
 from gui.widgets.basic import column, row
 from gui.widgets.containers import ScrolledColumn, ScrolledPart
-from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
+from gui.widgets.said import on_language, said, segments
 from gui.words.error_words import kept_line
 from gui.words.text import age_text, count_text, tr
 from monitoring.sources.base import SourceStatus
@@ -49,9 +50,9 @@ class ReportsView(PageView):
         self._spec = reports()[0]
         self._table_call = BackgroundCall(self)
         self._charts_call = BackgroundCall(self)
-        self.parts = SegmentedControl([(CATALOG, " "), (RESULT, " ")])
+        self.parts = segments({CATALOG: "Catalogue", RESULT: "Result"})
         self.header.add_action(self.parts)
-        self.search = SearchField(theme, " ")
+        self.search = said(SearchField(theme, " "), hint="Filter reports")
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
         self._catalog = LaterPart(self._make_catalog, fill=self._fill_catalog)
@@ -65,6 +66,7 @@ class ReportsView(PageView):
         self.history = HistoryPanel(theme, context.times, self._runner.folder)
         self._build()
         self._connect()
+        on_language(self.session_line, self.session_line.show_session)
         self.retranslate()
         self.choose(self._spec)
         self._show_run()
@@ -110,13 +112,6 @@ class ReportsView(PageView):
 
     def retranslate(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
-        self.parts.set_text(CATALOG, tr("Catalogue"))
-        self.parts.set_text(RESULT, tr("Result"))
-        self.search.setPlaceholderText(tr("Filter reports"))
-        self.search.setAccessibleName(tr("Filter reports"))
-        for part in (self._catalog.made, self._result.made, self.form, self.history, self.run_panel, self.session_line):
-            if part is not None:
-                part.retranslate()
         self._show_run()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -348,4 +343,4 @@ class ReportsView(PageView):
 
     def _zone_changed(self) -> None:
         if self._result.made is not None:
-            self._result.made.retranslate()
+            self._result.made.write_texts()

@@ -23,6 +23,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import tr
 
 HISTORY_MIB = 1_024
@@ -38,20 +39,28 @@ class BrokerPanel(Panel):
         super().__init__(" ")
         self._context = context
         self.store = QLineEdit()
-        self.browse = QPushButton()
+        self.browse = said(QPushButton(), text="Choose…")
         self.name_server = QLineEdit()
         self.broker = QLineEdit()
         self.history = QLineEdit()
         self.fault = label(role="critical", wrap=True)
         self.fault.hide()
-        self.note = label(role="caption", wrap=True)
-        self.save = QPushButton()
+        self.note = said(
+            label(role="caption", wrap=True),
+            text="An empty field means the default. A taken port is replaced by the next free one. The folder counts from the "
+            "next start of Orbit; another one is another store, and what is in this one stays where it is.",
+        )
+        self.save = said(QPushButton(), text="Save")
         self.save.setProperty("role", "primary")
-        self.restart = QPushButton()
-        self.settings_button = QPushButton()
-        self.open_folder = QPushButton()
+        self.restart = said(QPushButton(), text="Restart the broker")
+        self.settings_button = said(QPushButton(), text="Broker settings")
+        self.open_folder = said(QPushButton(), text="Open the folder")
         self.facts = KeyValueList()
-        self._names = [QLabel() for _ in range(4)]
+        names = ("Folder of the messages", "Port of the name server", "Port of the broker", "History, MiB")
+        self._names = [said(QLabel(), text=name) for name in names]
+        hints = (str(default_store()), str(_PORTS.name_server_port), str(_PORTS.broker_port), str(HISTORY_MIB))
+        for entry, name, hint in zip(self._fields(), names, hints, strict=True):
+            said(entry, name=name).setPlaceholderText(hint)
         self._build()
         for field in self._fields():
             field.textEdited.connect(lambda _text: self._check())
@@ -62,7 +71,8 @@ class BrokerPanel(Panel):
         self.settings_button.clicked.connect(lambda _checked=False: context.navigate("broker_settings"))
         self.open_folder.clicked.connect(lambda _checked=False: self._open_folder())
         self.show_saved()
-        self.retranslate()
+        said(self, title="Embedded broker", subtitle="used from its next start on")
+        on_language(self, self._write_texts)
 
     def show_saved(self) -> None:
         """Show the stored settings in the fields."""
@@ -108,27 +118,7 @@ class BrokerPanel(Panel):
         self._context.notify(lambda: tr("Kept; the broker uses it from its next start on"), state=State.HEALTHY)
         self._check()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Embedded broker"), tr("used from its next start on"))
-        texts = (tr("Folder of the messages"), tr("Port of the name server"), tr("Port of the broker"), tr("History, MiB"))
-        for name, field, text in zip(self._names, self._fields(), texts, strict=True):
-            name.setText(text)
-            field.setAccessibleName(text)
-        hints = (str(default_store()), str(_PORTS.name_server_port), str(_PORTS.broker_port), str(HISTORY_MIB))
-        for field, hint in zip(self._fields(), hints, strict=True):
-            field.setPlaceholderText(hint)
-        self.browse.setText(tr("Choose…"))
-        self.save.setText(tr("Save"))
-        self.restart.setText(tr("Restart the broker"))
-        self.settings_button.setText(tr("Broker settings"))
-        self.open_folder.setText(tr("Open the folder"))
-        self.note.setText(
-            tr(
-                "An empty field means the default. A taken port is replaced by the next free one. The folder counts from the "
-                "next start of Orbit; another one is another store, and what is in this one stays where it is."
-            )
-        )  # fmt: skip
+    def _write_texts(self) -> None:
         self._check()
         self.refresh()
 

@@ -29,6 +29,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
@@ -46,7 +47,7 @@ class ConnectionsPanel(QWidget):
         theme = context.theme
         self._context = context
         self.doctor = ConnectionDoctor(context.source, self)
-        self.list_panel = Panel(" ", flush=True)
+        self.list_panel = said(Panel(" ", flush=True), title="Connections")
         self.connections: ColumnTableModel[ConnectionRow] = ColumnTableModel(
             connection_columns(), lambda one: one.key, parent=self
         )
@@ -57,17 +58,21 @@ class ConnectionsPanel(QWidget):
         """Tests a connection that is not shown."""
         self._tested = ""
         """Key of the row whose hops are listed."""
-        self.open_button = IconButton(theme, "arrow-right", " ", role="small", on_click=self._open)
-        self.beside_button = IconButton(theme, "arrow-square-out", role="small", on_click=self._open_beside)
-        self.change_button = IconButton(theme, "gear-six", role="small", on_click=self._change)
-        self.delete_button = IconButton(theme, "trash", role="small", on_click=self._delete)
+        self.open_button = said_button(theme, "arrow-right", "Open here", role="small", on_click=self._open)
+        self.beside_button = said_button(
+            theme, "arrow-square-out", role="small", on_click=self._open_beside, tip="In a window of its own"
+        )
+        self.change_button = said_button(theme, "gear-six", role="small", on_click=self._change, tip="Change this connection…")
+        self.delete_button = said_button(theme, "trash", role="small", on_click=self._delete, tip="Delete this connection…")
         self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
-        self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
+        self.restart_button = said_button(
+            theme, "arrow-clockwise", "Restart", role="small", on_click=context.restart_worker, name="Restart the broker"
+        )
         self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
             hop_columns(), lambda hop: (hop.name, hop.address), parent=self
         )
-        self.hop_grid = DataGrid(self.hops, theme)
-        self.doctor_title = label(role="panel-title")
+        self.hop_grid = said(DataGrid(self.hops, theme), empty="Not tried yet.")
+        self.doctor_title = said(label(role="panel-title"), text="Connection doctor")
         self.fault = Notice(theme)
         self.fault.set("")
         self._build()
@@ -76,7 +81,7 @@ class ConnectionsPanel(QWidget):
         self.list.selected.connect(lambda _row: self._show_selected())
         self.list.activated.connect(lambda _row: self._open())
         self.list.select_first()
-        self.retranslate()
+        on_language(self, self._show_facts)
 
     def refresh(self) -> None:
         """Show the state of the connection, and test it if that was not done yet."""
@@ -87,21 +92,6 @@ class ConnectionsPanel(QWidget):
         # The way to an attached cluster is of interest also while it does not answer.
         if not self.doctor.hops and (source.status is SourceStatus.READY or source.connect_details):
             self.doctor.run()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.list_panel.set_title(tr("Connections"))
-        self.open_button.setText(tr("Open here"))
-        self.beside_button.set_tip(tr("In a window of its own"))
-        self.change_button.set_tip(tr("Change this connection…"))
-        self.delete_button.set_tip(tr("Delete this connection…"))
-        self.restart_button.setText(tr("Restart"))
-        self.restart_button.setAccessibleName(tr("Restart the broker"))
-        self.doctor_title.setText(tr("Connection doctor"))
-        self.hop_grid.set_empty(tr("Not tried yet."))
-        for model in (self.connections, self.hops):
-            model.all_texts_changed()
-        self._show_facts()
 
     def _build(self) -> None:
         self.list_panel.content.addWidget(self.list)

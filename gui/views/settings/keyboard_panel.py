@@ -17,6 +17,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import UNKNOWN, tr
 
 FIELD_WIDTH = 190
@@ -52,18 +53,26 @@ class KeyboardPanel(Panel):
         super().__init__(" ", flush=True)
         self._actions = context.actions
         self.choices = KeyChoices(context.actions, context.settings)
-        self.search = SearchField(context.theme, " ", "magnifying-glass")
+        self.search = said(SearchField(context.theme, " ", "magnifying-glass"), hint="Filter by action, menu or key")
         self.rows: ColumnTableModel[KeyRow] = ColumnTableModel(key_columns(), lambda one: one.action_id, parent=self)
-        self.grid = DataGrid(self.rows, context.theme)
-        self.field = QKeySequenceEdit()
+        self.grid = said(DataGrid(self.rows, context.theme), empty="No action matches this filter.")
+        self.field = said(QKeySequenceEdit(), name="New key: press it")
         self.field.setMaximumSequenceLength(1)
         self.field.setFixedWidth(FIELD_WIDTH)
-        self.change_button, self.clear_button = QPushButton(), QPushButton()
-        self.reset_button, self.reset_all_button, self.sheet = QPushButton(), QPushButton(), QPushButton()
+        self.sheet = said(QPushButton(), text="Show the keyboard shortcuts")
+        self.change_button = said(QPushButton(), text="Change the key")
+        self.clear_button = said(QPushButton(), text="No key")
+        self.reset_button = said(QPushButton(), text="Reset the key")
+        self.reset_all_button = said(QPushButton(), text="Reset all keys")
         self.fault = label(role="warning", wrap=True)
-        self.note = label(role="caption", wrap=True)
+        self.note = said(
+            label(role="caption", wrap=True),
+            text="Choose an action, click into the field, press the new key, and change it. It counts at once.",
+        )
         self._build()
         self._connect()
+        said(self, title="Keyboard", subtitle="keys of the whole window; those of lists are on the sheet")
+        on_language(self, self.refresh)
 
     def _build(self) -> None:
         self.add_action(self.sheet)
@@ -85,25 +94,6 @@ class KeyboardPanel(Panel):
         self._actions.changed.connect(self.refresh)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Keyboard"), tr("keys of the whole window; those of lists are on the sheet"))
-        for field, words in (
-            (self.sheet, tr("Show the keyboard shortcuts")),
-            (self.reset_all_button, tr("Reset all keys")),
-            (self.change_button, tr("Change the key")),
-            (self.clear_button, tr("No key")),
-            (self.reset_button, tr("Reset the key")),
-        ):
-            field.setText(words)
-        self.search.setPlaceholderText(tr("Filter by action, menu or key"))
-        self.search.setAccessibleName(tr("Filter by action, menu or key"))
-        self.field.setAccessibleName(tr("New key: press it"))
-        self.note.setText(tr("Choose an action, click into the field, press the new key, and change it. It counts at once."))
-        self.grid.set_empty(tr("No action matches this filter."))
-        self.rows.all_texts_changed()
-        self.refresh()
 
     def refresh(self) -> None:
         """Show the present keys."""

@@ -14,9 +14,9 @@ from gui.views.settings.broker_panel import BrokerPanel
 from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
-from gui.widgets.basic import IconButton, column, row
+from gui.widgets.basic import column, row
 from gui.widgets.lazy_tab import LaterPart
-from gui.words.text import tr
+from gui.widgets.said import said_button
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -54,7 +54,6 @@ class SettingsView(PageView):
         self._build()
         context.times.changed.connect(self._refresh)
         self.show_section(_SECTIONS[0][0])
-        self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -75,14 +74,6 @@ class SettingsView(PageView):
 
     def theme_changed(self, tokens: Tokens) -> None:  # noqa: ARG002  sections ask the theme
         self._refresh()
-
-    def retranslate(self) -> None:
-        for key, title, _glyph, _make in _SECTIONS:
-            self.buttons[key].setText(tr(title))
-            self.buttons[key].setAccessibleName(tr(title))
-        for part in self._parts.values():
-            if part.made is not None:
-                part.made.retranslate()
 
     def show_section(self, key: str) -> None:
         """Show a section by its key."""
@@ -105,9 +96,7 @@ class SettingsView(PageView):
     # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _make(self, key: str) -> Section:
-        made = next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)
-        made.retranslate()
-        return made
+        return next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)
 
     def _build(self) -> None:
         navigation = QWidget()
@@ -115,17 +104,14 @@ class SettingsView(PageView):
         lines = column(spacing=2)
         navigation.setLayout(lines)
         for key, title, glyph, _make in _SECTIONS:
-            button = IconButton(self.context.theme, glyph, title, role="section", on_click=partial(self._chosen, key))
+            on_click = partial(self.show_section, key)
+            button = said_button(self.context.theme, glyph, title, role="section", name=title, on_click=on_click)
             button.setCheckable(True)
             self._group.addButton(button)
             self.buttons[key] = button
             lines.addWidget(button)
         lines.addStretch(1)
         self.content.addLayout(row((navigation, 0, Qt.AlignmentFlag.AlignTop), (self._stack, 1), spacing=Size.GAP), 1)
-
-    def _chosen(self, key: str) -> None:
-        self.show_section(key)
-        self.place_changed.emit({"show": key})
 
     def _refresh(self) -> None:
         part = self._parts.get(self._current)

@@ -10,6 +10,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import said
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, bytes_text, tr
 from monitoring.state import ClusterState
@@ -64,7 +65,7 @@ class BrokersPanel(Panel):
         self._theme = theme
         theme.density_changed.connect(self._give_height)
         self.content.addWidget(self.grid)
-        self.retranslate()
+        said(self, title="Brokers", subtitle="what each can and cannot do; hover for the reasons")
 
     def show_state(self, state: ClusterState) -> None:
         self.rows.set_rows(broker_rows(state))
@@ -74,8 +75,3 @@ class BrokersPanel(Panel):
         """Be as high as the rows."""
         count = min(max(self.rows.rowCount(), 1), ROWS_SHOWN)
         self.setFixedHeight(ABOVE_ROWS + count * self._theme.density.value)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Brokers"), tr("what each can and cannot do; hover for the reasons"))
-        self.rows.all_texts_changed()

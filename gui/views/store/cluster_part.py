@@ -19,6 +19,7 @@ from gui.widgets.basic import column, fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_line
 from gui.words.runtime_terms import RUNTIME_TERMS
@@ -92,14 +93,14 @@ class FiguresPanel(Panel):
         self.rows: ColumnTableModel[FigureRow] = ColumnTableModel(
             self._columns(), _title, section=lambda row: row.figure.section, sections=SECTIONS, parent=self
         )
-        self.grid = DataGrid(self.rows, context.theme)
+        self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers tell no figures.")
         self.grid.set_hidden(set() if len(brokers) > 1 else {"note"})
         self.grid.set_loading(True)
         self.missing = MissingNote()
         self.setMinimumHeight(HEIGHT_MIN)
         fill(self.content, self.grid, self.missing)
         self._times.changed.connect(self.rows.all_texts_changed)
-        self.retranslate()
+        on_language(self, self._show_title)
 
     def show_faults(self, faults: Mapping[str, str]) -> None:
         """Set the faults of brokers, by name."""
@@ -119,12 +120,6 @@ class FiguresPanel(Panel):
         self._read.refused(error)
         self._read.show_in(self.grid, lambda: tr("The figures were not read."), self._again)
         self.missing.say("")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._show_title()
-        self.grid.set_empty(tr("The brokers tell no figures."))
-        self.rows.all_texts_changed()
 
     def _show_title(self) -> None:
         differing = sum(bool(row.apart) for row in self.rows.rows)
@@ -193,6 +188,7 @@ class ClusterPart(QWidget):
         self._fault: OrbitError | None = None
         self._lines = column(self.brokers, self.inside, spacing=Size.GAP)
         self.setLayout(self._lines)
+        on_language(self, self._show_inside)
 
     def show_state(self, state: ClusterState) -> None:
         self.brokers.show_state(state)
@@ -215,13 +211,6 @@ class ClusterPart(QWidget):
     def show_inside(self, fault: OrbitError | None) -> None:
         """Say in one line why files, flushes and cleanings are missing; None: unknown yet."""
         self._fault = fault
-        self._show_inside()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.brokers.retranslate()
-        if self.figures is not None:
-            self.figures.retranslate()
         self._show_inside()
 
     # ---- inside --------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from gui.widgets.basic import column, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import (
     UNKNOWN,
     TimeZoneChoice,
@@ -125,24 +126,24 @@ class FilesPart(QWidget):
         self._picture: StorePicture | None = None
         self._runtime: BrokerRuntime | None = None
         self.queues: ColumnTableModel[QueueTopicRow] = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
-        self.queue_grid = DataGrid(self.queues, theme)
-        self.queue_panel = Panel(" ", flush=True)
+        self.queue_grid = said(DataGrid(self.queues, theme), empty="No message was stored yet.")
+        self.queue_panel = said(Panel(" ", flush=True), title="Consume queues")
         self.index: ColumnTableModel[IndexRow] = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
-        self.index_grid = DataGrid(self.index, theme)
+        self.index_grid = said(DataGrid(self.index, theme), empty="There is no index file yet.")
         self.index_panel = Panel(" ", flush=True)
         self.cleanings: ColumnTableModel[CleaningRow] = ColumnTableModel(
             cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self
         )
-        self.cleaning_grid = DataGrid(self.cleanings, theme)
-        self.cleaning_panel = Panel(" ", flush=True)
-        self.runtime_panel = Panel(" ")
+        self.cleaning_grid = said(DataGrid(self.cleanings, theme), empty="Nothing was deleted since the start.")
+        self.cleaning_panel = said(Panel(" ", flush=True), title="Cleaning runs", subtitle="since the start")
+        self.runtime_panel = said(Panel(" "), title="Runtime")
         self.runtime_facts = KeyValueList()
         self._build()
         self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
         self.queue_grid.sort_by("entries", descending=True)
         for grid in self._grids:
             grid.set_loading(True)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     def hasHeightForWidth(self) -> bool:
         """Never: see `BesideRow`; here it would cut the panels above."""
@@ -195,16 +196,7 @@ class FilesPart(QWidget):
         self._runtime = runtime
         self._show_runtime()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.queue_panel.set_title(tr("Consume queues"))
-        self.queue_grid.set_empty(tr("No message was stored yet."))
-        self.index_grid.set_empty(tr("There is no index file yet."))
-        self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
-        self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))
-        self.runtime_panel.set_title(tr("Runtime"), "")
-        for model in (self.queues, self.index, self.cleanings):
-            model.all_texts_changed()
+    def _write_texts(self) -> None:
         self._show_index_title()
         if self._picture is not None:
             self.show_picture(self._picture)

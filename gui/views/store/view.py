@@ -24,11 +24,12 @@ from gui.views.store.cluster_part import ClusterPart
 from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
-from gui.widgets.basic import IconButton, fill, label
+from gui.widgets.basic import fill, label
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import said, said_button
 from gui.words.error_words import error_line
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
@@ -65,7 +66,7 @@ class StoreView(PageView):
         """Only for an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self.clean_button = IconButton(theme, "trash", " ", on_click=self._clean_clicked)
+        self.clean_button = said_button(theme, "trash", "Clean now…", on_click=self._clean_clicked, name="Clean now…")
         self.header.add_action(self.clean_button)
         self.problem = Notice(theme)
         self.problem.set("")
@@ -73,11 +74,11 @@ class StoreView(PageView):
         self.positions = label(role="caption")
         self.strip = LogStrip(theme, times)
         self.strip.setProperty(TERM, "Commit log")
-        self.latency_panel = Panel(" ")
+        self.latency_panel = said(Panel(" "), title="Put latency", subtitle="puts up to … ms, last full minute")
         self.latency_note = label(role="figure")
         self.latency = LogBars(theme)
         self.no_latency = label(role="caption", wrap=True)
-        self.times_panel = Panel(" ")
+        self.times_panel = said(Panel(" "), title="Put and sync times", subtitle="ms")
         lines = [
             ChartSeries("p50", "p50"),
             ChartSeries("p99", "p99", State.WARNING),
@@ -89,7 +90,7 @@ class StoreView(PageView):
         self._lines = ChartHistory(context.source, context.history, self)
         self._growth_lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
-        self.disk = DiskPanel(theme, times)
+        self.disk = said(DiskPanel(theme, times), title="Disk and cleaning")
         self._files = LaterPart(self._make_files, turns=4)
         self._files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
@@ -142,17 +143,8 @@ class StoreView(PageView):
         self._runtime_query.ask(source.ask(runtime_request()), self._take_runtime, self._no_runtime)
 
     def retranslate(self) -> None:
-        self.clean_button.setText(tr("Clean now…"))
-        self.clean_button.setAccessibleName(tr("Clean now…"))
         self._enable_clean()
-        self.times_panel.set_title(tr("Put and sync times"), "ms")
-        self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
-        self.disk.set_title(tr("Disk and cleaning"), "")
         self._show_fault()
-        if self.cluster is not None:
-            self.cluster.retranslate()
-        if self._files.made is not None:
-            self._files.made.retranslate()
         self._show_picture()
         self._show_runtime()
 

@@ -14,6 +14,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, row
+from gui.widgets.said import said
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 from monitoring.state import ClusterState
@@ -40,15 +41,14 @@ class TailBar(QWidget):
         self._theme = theme
         self._topics: list[str] = []
         self._known: list[str] = []
-        self.topic_text = QLineEdit()
-        self.topic = topic_choice(self.topic_text)
+        self.topic_text = said(QLineEdit(), hint="Add topic")
+        self.topic = said(topic_choice(self.topic_text), name="Add topic")
         self.names = KnownNames(self)
         self.filter = FilterBar(theme, memory, example=EXAMPLE)
         self.filter.use_names(self.names)
         self._chips = row(spacing=6)
         self._told = ""
         self._build()
-        self.retranslate()
 
     @property
     def topics(self) -> list[str]:
@@ -97,12 +97,6 @@ class TailBar(QWidget):
         self._topics.remove(topic)
         self._show_chips()
         self.changed.emit()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.topic_text.setPlaceholderText(tr("Add topic"))
-        self.topic.setAccessibleName(tr("Add topic"))
-        self.filter.retranslate()
 
     def _build(self) -> None:
         self.topic.setFixedWidth(150)

@@ -30,6 +30,7 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button, say
 from gui.words.error_words import error_text
 from gui.words.text import bytes_text, count_text, rate_text, tr
 from monitoring.sources.base import SourceStatus
@@ -56,14 +57,21 @@ class TailView(PageView):
         self.buffer = TailBuffer()
         self.session = TailSession(context.source, self._arrived, self._lost, self)
         self.bar = TailBar(theme, FilterMemory(context.settings, self))
-        self.search_button = IconButton(theme, "magnifying-glass", " ", on_click=self.search_stored)
+        self.search_button = said_button(
+            theme,
+            "magnifying-glass",
+            "Search what is stored",
+            on_click=self.search_stored,
+            tip="The same topics and filter as a search; Ctrl+Enter in the filter shows its plan first",
+        )
         self.rules_button = IconButton(theme, "tag", " ", on_click=self._rules_clicked)
-        self.clear_button = IconButton(theme, "trash", " ", on_click=self.clear)
+        self.clear_button = said_button(theme, "trash", "Clear", on_click=self.clear)
         self.pause_button = IconButton(theme, "pause", " ", role="primary", on_click=self.toggle_pause)
         self.status = Chip(theme)
         self.figures = ElidedLabel("", "secondary")
-        self._keys = label(role="caption")
+        self._keys = said(label(role="caption"), text="Space pauses and continues")
         self.bars = StackedBars(theme)
+        say(self.bars, "setAccessibleName", "Arrivals of the last {count} seconds", count=SECONDS_SHOWN)
         self.notice = Notice(theme)
         self.masks = ListMasks(context.decoders, self)
         self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
@@ -121,13 +129,6 @@ class TailView(PageView):
         self.bar.filter.focus()
 
     def retranslate(self) -> None:
-        self.bar.retranslate()
-        self.search_button.setText(tr("Search what is stored"))
-        self.search_button.set_tip(tr("The same topics and filter as a search; Ctrl+Enter in the filter shows its plan first"))
-        self.clear_button.setText(tr("Clear"))
-        self._keys.setText(tr("Space pauses and continues"))
-        self.bars.setAccessibleName(tr("Arrivals of the last {count} seconds", count=SECONDS_SHOWN))
-        self.model.all_texts_changed()
         self._show_rules()
         self._show_figures()
         self.title_changed.emit(self.tab_title())

@@ -17,11 +17,12 @@ from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
 from gui.views.topics.columns import group_columns, type_text
 from gui.views.topics.settings import PERMISSIONS, other_attributes
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, tr
 from monitoring.state import ClusterState
 
@@ -65,19 +66,30 @@ class TopicDetail(QWidget):
         self._topic: TopicRow | None = None
         self.settings = KeyValueList()
         self.groups: ColumnTableModel[TopicGroupRow] = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
-        self.group_grid = DataGrid(self.groups, theme, row_height=Size.ROW - 4)
-        self.bars = QueueBars(theme)
+        self.group_grid = said(
+            DataGrid(self.groups, theme, row_height=Size.ROW - 4), empty="No group has a position on this topic."
+        )
+        self.bars = said(QueueBars(theme), name="Write rate by queue")
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
-        self._change = IconButton(theme, "sliders-horizontal", " ", role="link", on_click=self.settings_wanted.emit)
-        self._open = IconButton(theme, "arrow-right", " ", role="link", on_click=self.opened.emit)
+        self._change = said_button(
+            theme,
+            "sliders-horizontal",
+            "Change…",
+            role="link",
+            on_click=self.settings_wanted.emit,
+            name="Change the settings of the topic",
+        )
+        self._open = said_button(theme, "arrow-right", "Open details", role="link", on_click=self.opened.emit)
         self.settings_panel, self._bars_panel, self._group_panel = self._panels()
         self.setLayout(row((self.settings_panel, 32), (self._bars_panel, 44), (self._group_panel, 34), spacing=Size.GAP))
         self.bars.chosen.connect(self.queue_wanted)
         self.group_grid.activated.connect(lambda row: self.group_wanted.emit(row.name))
         context.times.changed.connect(self._show_settings)
         facts.changed.connect(self._show_settings)
-        self.retranslate()
+        said(self._bars_panel, title="Write rate by queue", subtitle="messages/s; a bar opens its messages")
+        said(self._group_panel, title="Groups")
+        on_language(self, self._show_settings)
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None) -> None:
         """Show a topic of ``state``; None empties the strip."""
@@ -94,17 +106,6 @@ class TopicDetail(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.group_grid.set_hidden({"clients"} if self._group_panel.width() < GROUPS_WIDTH_WITH_CLIENTS else set())
-        self._show_settings()
-
-    def retranslate(self) -> None:
-        """Write all texts anew; figures follow with the next state."""
-        self._change.setText(tr("Change…"))
-        self._change.setAccessibleName(tr("Change the settings of the topic"))
-        self._open.setText(tr("Open details"))
-        self._bars_panel.set_title(tr("Write rate by queue"), tr("messages/s; a bar opens its messages"))
-        self.bars.setAccessibleName(tr("Write rate by queue"))
-        self._group_panel.set_title(tr("Groups"))
-        self.group_grid.set_empty(tr("No group has a position on this topic."))
         self._show_settings()
 
     def _panels(self) -> tuple[Panel, Panel, Panel]:

@@ -12,7 +12,7 @@ from broker_core.api import TopicSettings
 from gui.operations.files import write_file
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton
+from gui.widgets.said import said_button
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import topics_csv, topics_json
@@ -32,11 +32,9 @@ class TopicsExport(QObject):
         self._context = context
         self._topics = topics
         self._page = page
-        self.button = IconButton(context.theme, "arrow-square-out", tip=" ", on_click=self._clicked)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.button.set_tip(tr("Export the settings of the topics that are listed…"))
+        self.button = said_button(
+            context.theme, "arrow-square-out", on_click=self._clicked, tip="Export the settings of the topics that are listed…"
+        )
 
     def ask_path(self) -> QFileDialog | None:
         """Ask for the file; None where no settings are known."""

@@ -28,10 +28,11 @@ from gui.views.topics.topic_columns import topic_queue_columns
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import NameBox, SegmentedControl
+from gui.widgets.inputs import NameBox
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, segments
 from gui.words.text import percent_text, rate_text, tr
 from monitoring.state import ClusterState
 
@@ -65,13 +66,13 @@ class QueuesPanel(QWidget):
         self.model: ColumnTableModel[TopicQueueRow] = ColumnTableModel(
             topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
         )
-        self.grid = DataGrid(self.model, theme)
-        self.group = NameBox()
+        self.grid = said(DataGrid(self.model, theme), empty="No queue of this topic has been written to yet.")
+        self.group = said(NameBox(), name="Positions of")
         self.group.setMinimumWidth(160)
-        self._group_label = label(role="secondary")
+        self._group_label = said(label(role="secondary"), text="Positions of")
         self.skew_chip = Chip(theme)
         self.skew_note = label(role="secondary", wrap=True)
-        self.heat = HeatMap(theme, context.times, State.DELAYED, rate_text)
+        self.heat = said(HeatMap(theme, context.times, State.DELAYED, rate_text), name="Write rate by queue")
         self.scale = HeatScale(theme, State.DELAYED)
         self.rates = HistoryMatrix(context.source, self)
         self.recent = HistoryMatrix(context.source, self, columns=SPARKLINE_POINTS)
@@ -86,7 +87,7 @@ class QueuesPanel(QWidget):
         )
         brush_time_range(self.chart, context)
         self.tags = LazyTab(self._make_tags)
-        self.switch = SegmentedControl([(TRAFFIC, " "), (TAGS, " ")])
+        self.switch = segments({TRAFFIC: "In and out", TAGS: "In by tag"})
         self._charts = QStackedWidget()
         self._rule = RuleLine(self.chart, context)
         self._lines = ChartHistory(context.source, context.history, self)
@@ -107,7 +108,9 @@ class QueuesPanel(QWidget):
         self._measure: TopicMeasure = NO_MEASURE
         self.switch.choose(TAGS if context.settings.value(CHART_KEY) == TAGS else TRAFFIC)
         self._show_chart()
-        self.retranslate()
+        said(self._table, title="Queues")
+        said(self._heat_panel, title="Write rate by queue", subtitle="over time")
+        on_language(self, self._name_chart)
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:
         """Show a topic of ``state``; None empties the panel."""
@@ -121,23 +124,6 @@ class QueuesPanel(QWidget):
         self._show_rows()
         self._show_skew()
         self._draw()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._table.set_title(tr("Queues"))
-        self._heat_panel.set_title(tr("Write rate by queue"), tr("over time"))
-        self.heat.setAccessibleName(tr("Write rate by queue"))
-        self._name_chart()
-        self.switch.set_text(TRAFFIC, tr("In and out"))
-        self.switch.set_text(TAGS, tr("In by tag"))
-        if self.tags.made is not None:
-            self.tags.made.retranslate()
-        self._group_label.setText(tr("Positions of"))
-        self.group.setAccessibleName(tr("Positions of"))
-        self.grid.set_empty(tr("No queue of this topic has been written to yet."))
-        if self.composer.made is not None:
-            self.composer.made.retranslate()
-        self.model.all_texts_changed()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column
 from gui.widgets.panel import TERM
+from gui.widgets.said import on_language, said
 from gui.words.text import count_text, rate_text, tr
 from monitoring.state import ClusterState
 
@@ -43,7 +44,7 @@ class TagChart(QWidget):
         self._step_ms = 0
         self.looks = TagLooks(context.source, self)
         self._lines = ChartHistory(context.source, context.history, self)
-        self.bars = StackedBars(context.theme, value_text=rate_text)
+        self.bars = said(StackedBars(context.theme, value_text=rate_text), name="Messages in by tag")
         self.bars.is_choosable = True
         self.setProperty(TERM, "Messages in by tag")
         self.legend = LayerLegend(context.theme)
@@ -54,7 +55,7 @@ class TagChart(QWidget):
         self.bars.parts_chosen.connect(self._parts_chosen)
         context.times.changed.connect(self._draw)
         context.theme.changed.connect(self._restyle)
-        self.retranslate()
+        on_language(self, self._draw)
 
     def show_topic(self, topic: str, state: ClusterState, from_ms: int, to_ms: int) -> None:
         """Show a time of a topic; unknown parts are read."""
@@ -64,11 +65,6 @@ class TagChart(QWidget):
         self._step_ms, self._starts = part_length_ms(from_ms, to_ms), part_starts(from_ms, to_ms)
         queues = [queue.queue_id for queue in queue_rows(state, topic) if queue.messages]
         self.looks.show(topic, queues, self._starts, self._step_ms, state.taken_ms)
-        self._draw()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.bars.setAccessibleName(tr("Messages in by tag"))
         self._draw()
 
     @property

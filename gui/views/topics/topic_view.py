@@ -31,12 +31,13 @@ from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
-from gui.widgets.basic import IconButton, fill
+from gui.widgets.basic import fill
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import in_panel
+from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.topics import ask_route
@@ -67,21 +68,23 @@ class TopicView(PageView):
         self._route_of = ""
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
-        self.back_button = IconButton(theme, "caret-left", " ", on_click=lambda: context.navigate("topics", topic=self._topic))
-        self.messages_button = IconButton(theme, "envelope-simple", " ", on_click=self.show_messages)
-        self.send_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._send_clicked)
-        self.more_button = IconButton(theme, "list", tip=" ", on_click=self._open_more)
+        self.back_button = said_button(
+            theme, "caret-left", "All topics", on_click=lambda: context.navigate("topics", topic=self._topic)
+        )
+        self.messages_button = said_button(theme, "envelope-simple", "Browse messages", on_click=self.show_messages)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send message", on_click=self._send_clicked)
+        self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         for button in (self.back_button, self.messages_button, self.send_button, self.more_button):
             self.header.add_action(button)
         self.queues = QueuesPanel(context)
         self.consumers: ColumnTableModel[GroupRow] = ColumnTableModel(
             topic_consumer_columns(self._lag_of, self._behind_of, self._health_of), lambda row: row.name, parent=self
         )
-        self.consumer_grid = DataGrid(self.consumers, theme)
+        self.consumer_grid = said(DataGrid(self.consumers, theme), empty="No group has a position on this topic.")
         self.route: ColumnTableModel[RouteRow] = ColumnTableModel(
             route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self
         )
-        self.route_grid = DataGrid(self.route, theme)
+        self.route_grid = said(DataGrid(self.route, theme), empty="The name server knows no broker with this topic.")
         self._route_read = ListRead(context.times)
         self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
@@ -130,18 +133,6 @@ class TopicView(PageView):
         self._show()
 
     def retranslate(self) -> None:
-        self.back_button.setText(tr("All topics"))
-        self.messages_button.setText(tr("Browse messages"))
-        self.send_button.setText(tr("Send message"))
-        self.more_button.setToolTip(tr("More actions"))
-        self.more_button.setAccessibleName(tr("More actions"))
-        self.consumer_grid.set_empty(tr("No group has a position on this topic."))
-        self.route_grid.set_empty(tr("The name server knows no broker with this topic."))
-        self.queues.retranslate()
-        if self._settings.made is not None:
-            self._settings.made.retranslate()
-        for model in (self.consumers, self.route):
-            model.all_texts_changed()
         self._show()
 
     # ---- actions -------------------------------------------------------------------------------------------------------

@@ -29,11 +29,12 @@ from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.views.topics.topic_fields import topic_fields, type_words
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.state import ClusterState
@@ -61,9 +62,9 @@ class TopicsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
+        self.import_button = said_button(theme, "folder-open", "Import…", on_click=self._import_clicked)
         self.header.add_action(self.import_button)
-        self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self._new_clicked)
+        self.new_button = said_button(theme, "plus", "New topic", role="primary", on_click=self._new_clicked)
         self.header.add_action(self.new_button)
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
@@ -87,6 +88,7 @@ class TopicsView(PageView):
             theme,
             self.model,
             FILTER_NAMES,
+            "Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h",
             accepts=self._is_listed,
             text_of=lambda topic: f"{topic.name} {topic.slowest_group}",
             fields=topic_fields(sources, lambda: self._state.catalog.groups if self._state is not None else ()),
@@ -98,7 +100,9 @@ class TopicsView(PageView):
         self.filter.add_action(self.export.button)
         self.hint = Notice(theme)
         self.foot = label(role="caption")
-        self._keys = label(role="caption")
+        self._keys = said(
+            label(role="caption"), text="Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"
+        )
         self.detail = TopicDetail(context, self.facts)
         self._build()
         self._connect()
@@ -149,14 +153,8 @@ class TopicsView(PageView):
         return self.detail
 
     def retranslate(self) -> None:
-        self.new_button.setText(tr("New topic"))
-        self.import_button.setText(tr("Import…"))
         for button in (self.new_button, self.import_button):
             set_acting(button, read_only_reason(self.context.source))
-        self.export.retranslate()
-        self.filter.write_hint(tr("Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h"))
-        self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
-        self.detail.retranslate()
         self.filter.write_counts()
         self._show_empty()
         if self._state is not None:

@@ -17,9 +17,9 @@ from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.views.transactions.actions import ABORT, TransactionDialogs
 from gui.views.transactions.columns import atomic_columns, held_columns
-from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said_button
 from gui.words.text import count_text, duration_text, tr
 from monitoring.state import ClusterState
 
@@ -48,7 +48,7 @@ class AtomicPanel(QSplitter):
             held_columns(), lambda one: (one.topic, one.queue_id), parent=self
         )
         self.held_grid = DataGrid(self.held, theme)
-        self.abort_button = IconButton(theme, "prohibit", " ", role="small", on_click=self._abort_clicked)
+        self.abort_button = said_button(theme, "prohibit", "Abort…", role="small", on_click=self._abort_clicked)
         self._left = Panel(" ", flush=True)
         self._right = Panel(" ", flush=True)
         self._left.add_action(self.abort_button)
@@ -63,7 +63,7 @@ class AtomicPanel(QSplitter):
         self.grid.selected.connect(lambda _row: self._show_held())
         self.held_grid.activated.connect(self._open_queue)
         self.grid.set_loading(True)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     def state_changed(self, state: ClusterState) -> None:
         """Use new figures; an old list is read again."""
@@ -85,11 +85,7 @@ class AtomicPanel(QSplitter):
         if self._is_on:
             self._query.ask(self._context.source.ask(ListAtomic(0, ROWS)), self._show_page, self._failed)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.abort_button.setText(tr("Abort…"))
-        self.rows.all_texts_changed()
-        self.held.all_texts_changed()
+    def _write_texts(self) -> None:
         self._write_titles({})
         self._write_empty()
 

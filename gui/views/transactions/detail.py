@@ -16,12 +16,13 @@ from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.columns import span_text, state_word
-from gui.widgets.basic import IconButton, column, fill, label, row
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 
 _STEPS = {
@@ -58,18 +59,18 @@ class TransactionDetail(Panel):
         self.facts = KeyValueList()
         self.line = TimeLine(theme)
         self.fault = Notice(theme)
-        self._line_title = label(role="panel-title")
+        self._line_title = said(label(role="panel-title"), text="What happened")
         self.buttons = {
-            COMMIT: IconButton(theme, "check-circle", " ", role="small"),
-            ROLL_BACK: IconButton(theme, "arrow-counter-clockwise", " ", role="small"),
-            CHECK: IconButton(theme, "question", " ", role="small"),
-            RESUME: IconButton(theme, "arrow-clockwise", " ", role="small"),
+            COMMIT: said_button(theme, "check-circle", "Commit…", role="small"),
+            ROLL_BACK: said_button(theme, "arrow-counter-clockwise", "Roll back…", role="small"),
+            CHECK: said_button(theme, "question", "Check now…", role="small"),
+            RESUME: said_button(theme, "arrow-clockwise", "Resume…", role="small"),
         }
-        self.message = IconButton(theme, "envelope-simple", " ", role="small", on_click=self._open_message)
+        self.message = said_button(theme, "envelope-simple", "Message", role="small", on_click=self._open_message)
         for action, button in self.buttons.items():
             button.clicked.connect(lambda _checked=False, action=action: self.asked.emit(action))
         self._build()
-        self.retranslate()
+        on_language(self, self._write)
 
     def show_transaction(self, shown: TransactionRow | None, now_ms: int) -> None:
         """Show a transaction; `show_life` follows with its history."""
@@ -89,14 +90,6 @@ class TransactionDetail(Panel):
     def show_fault(self, error: OrbitError, again: Callable[[], None]) -> None:
         """Show why the history was not read; ``again`` reads it."""
         say_not_read(self.fault, lambda: tr("What happened was not read"), error, again)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for action, text in ((COMMIT, "Commit…"), (ROLL_BACK, "Roll back…"), (CHECK, "Check now…"), (RESUME, "Resume…")):
-            self.buttons[action].setText(tr(text))
-        self.message.setText(tr("Message"))
-        self._line_title.setText(tr("What happened"))
-        self._write()
 
     def _build(self) -> None:
         self.add_action(self.chip)

@@ -40,7 +40,7 @@ from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
 from gui.views.transactions.words import figure_chips, foot_words
-from gui.widgets.basic import IconButton, column, fill, label, row
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
@@ -48,6 +48,7 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import said, said_button, say_tabs
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, milliseconds_text, tr
@@ -77,21 +78,23 @@ class TransactionsView(PageView):
         self._counted: tuple[float, ...] = ()
         self.lists = TransactionLists(context, self)
         self.dialogs = TransactionDialogs(context.source, theme, context.times)
-        self.board = Board(theme)
+        self.board = said(Board(theme), name="State of transactions")
         self.board.setProperty(TERM, "State of transactions")
-        self.board_panel = Panel(" ")
+        self.board_panel = said(
+            Panel(" "), title="State of transactions", subtitle="counts now, decided ones since the start; click to list"
+        )
         self.decision = label(role="caption")
         self.filters = SegmentedControl([(key, " ") for key in FILTERS])
-        self.search = SearchField(theme, " ", "funnel")
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by key, topic or group")
         self.rows: ColumnTableModel[TransactionRow] = ColumnTableModel(
             transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self
         )
         self.grid = DataGrid(self.rows, theme)
         self.foot = label(role="caption")
         self.missing = MissingNote()
-        self._keys = label(role="caption")
-        self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(later=False))
-        self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(later=True))
+        self._keys = said(label(role="caption"), text="C: commit · B: roll back · K: check · R: resume")
+        self.back = said_button(theme, "caret-left", on_click=lambda: self._turn(later=False), tip="Earlier ones")
+        self.forward = said_button(theme, "caret-right", on_click=lambda: self._turn(later=True), tip="Later ones")
         self.detail = TransactionDetail(context, self.dialogs.refusal)
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
@@ -166,21 +169,7 @@ class TransactionsView(PageView):
         return self.detail
 
     def retranslate(self) -> None:
-        self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
-        self.strip_panel.retranslate()
         self._write_decision()
-        self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
-        self.back.set_tip(tr("Earlier ones"))
-        self.forward.set_tip(tr("Later ones"))
-        self.search.setPlaceholderText(tr("Filter by key, topic or group"))
-        self.search.setAccessibleName(tr("Filter by key, topic or group"))
-        self.board.setAccessibleName(tr("State of transactions"))
-        self.tabs.setTabText(0, tr("Half messages"))
-        self.tabs.setTabText(1, tr("Atomic"))
-        self.detail.retranslate()
-        if self._atomic.made is not None:
-            self._atomic.made.retranslate()
-        self.rows.all_texts_changed()
         self._show_board()
         self._show_texts()
 
@@ -207,6 +196,7 @@ class TransactionsView(PageView):
         page.setLayout(column(self.board_panel, (split, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         for widget in (page, self._atomic):
             self.tabs.addTab(widget, "")
+        say_tabs(self.tabs, "Half messages", "Atomic")
         self.tabs.currentChanged.connect(self._tab_chosen)
         self.content.addWidget(self.tabs, 1)
 

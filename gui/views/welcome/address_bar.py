@@ -12,8 +12,9 @@ from broker_core.worker.questions.lifecycle import Ready
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, Line, label, row
+from gui.widgets.basic import Line, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import tr
 
 COPIED_SHOWN_MS = 1_500
@@ -38,10 +39,10 @@ class AddressBar(QFrame):
         self.setProperty("role", "bar-strong")
         self._ready: Ready | None = None
         self._dot = Dot(theme, State.HEALTHY)
-        self._name = label(role="secondary")
+        self._name = said(label(role="secondary"), text="Name server")
         self._address = label(role="address", selectable=True)
         self._address.setFont(mono_font(ADDRESS_PIXELS))
-        self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
+        self.copy_button = said_button(theme, "copy", "Copy", on_click=self.copy, name="Copy the name server address")
         self._facts = label(role="caption")
         separator = Line(vertical=True, length=22)
         margins = (16, 9, 16, 9)
@@ -54,8 +55,8 @@ class AddressBar(QFrame):
         self._forget_copied = QTimer(self)
         self._forget_copied.setSingleShot(True)
         self._forget_copied.setInterval(COPIED_SHOWN_MS)
-        self._forget_copied.timeout.connect(self.retranslate)
-        self.retranslate()
+        self._forget_copied.timeout.connect(self._show)
+        on_language(self, self._show)
 
     @property
     def address(self) -> str:
@@ -65,7 +66,7 @@ class AddressBar(QFrame):
     def set_ready(self, ready: Ready | None) -> None:
         """Show the addresses of a ready broker."""
         self._ready = ready
-        self.retranslate()
+        self._show()
 
     def set_state(self, state: State) -> None:
         """Colour of the dot."""
@@ -84,13 +85,10 @@ class AddressBar(QFrame):
         self.copy_button.set_glyph("check", "healthy")
         self._forget_copied.start()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._name.setText(tr("Name server"))
+    def _show(self) -> None:
         self._address.setText(self.address)
         self.copy_button.setText(tr("Copy"))
         self.copy_button.set_glyph("copy")
-        self.copy_button.setAccessibleName(tr("Copy the name server address"))
         if self._ready:
             # Of a cluster these are the names and addresses of several.
             names, addresses = self._ready.broker_name.split(", "), self._ready.broker.split(", ")

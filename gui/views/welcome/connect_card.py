@@ -14,6 +14,7 @@ from gui.widgets.basic import IconButton, IconLabel, Line, column, fill, label, 
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import count_text, tr
 
 COPIED_SHOWN_MS = 1_500
@@ -64,18 +65,18 @@ class ConnectCard(Panel):
         self._theme = theme
         self._address = ""
         self._steps: FirstSteps | None = None
-        self._title = label(role="card-title")
+        self._title = said(label(role="card-title"), text="Connect your own client")
         self._tabs = PartBar()
         self._tabs.setDrawBase(False)
         self._tabs.setExpanding(False)
         for sample in SAMPLES:
             self._tabs.addTab(sample.title)
         self._tabs.currentChanged.connect(self._show_code)
-        self.code_view = CodeView(theme)
+        self.code_view = said(CodeView(theme), name="Sample code")
         self.code_view.setFixedHeight(CODE_HEIGHT)
         self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
         self._waiting = label(role="caption")
-        self._show = IconButton(theme, "arrow-right", " ", role="link", on_click=self._show_clicked)
+        self._show = said_button(theme, "arrow-right", "Show it", role="link", on_click=self._show_clicked)
         self.accepts = CheckLine(theme)
         self.connects = CheckLine(theme)
         self.stores = CheckLine(theme)
@@ -84,7 +85,7 @@ class ConnectCard(Panel):
         self._forget_copied.setInterval(COPIED_SHOWN_MS)
         self._forget_copied.timeout.connect(self._show_copy)
         self._build()
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     @property
     def sample(self) -> CodeSample:
@@ -123,11 +124,7 @@ class ConnectCard(Panel):
         self.copy_button.set_glyph("check", "healthy")
         self._forget_copied.start()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._title.setText(tr("Connect your own client"))
-        self.code_view.setAccessibleName(tr("Sample code"))
-        self._show.setText(tr("Show it"))
+    def _write_texts(self) -> None:
         self._show_copy()
         self._show_steps()
 

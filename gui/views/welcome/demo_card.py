@@ -9,6 +9,7 @@ from gui.processes.demo import DemoController, DemoPace
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, IconLabel, column, fill, label, row
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import count_text, tr
 
 PACE_NAMES = {
@@ -40,18 +41,20 @@ class DemoCard(Panel):
         self._theme = theme
         self._demo = demo
         self._can_play = False
-        self._title = label(role="card-title")
-        self._intro = label(role="secondary")
-        self._facts = [(label(), label(role="caption")) for _ in DEMO_FACTS]
-        self._pace = QComboBox()
+        self._title = said(label(role="card-title"), text="Play a demo")
+        self._intro = said(label(role="secondary"), text="A small shop sends and consumes real messages on this broker.")
+        self._facts = [
+            (said(label(), text=title), said(label(role="caption"), text=text)) for _glyph, _colour, title, text in DEMO_FACTS
+        ]
+        self._pace = said(QComboBox(), name="Pace of the demo")
         for pace in DemoPace:
             self._pace.addItem("", pace)
         self._pace.setCurrentIndex(list(DemoPace).index(DemoPace.NORMAL))
         self.button = IconButton(theme, "play", " ", role="primary", on_click=self._clicked)
         self._note = label(role="caption")
         self._build()
-        demo.changed.connect(self.retranslate)
-        self.retranslate()
+        demo.changed.connect(self._show)
+        on_language(self, self._show)
 
     @property
     def pace(self) -> DemoPace:
@@ -66,7 +69,7 @@ class DemoCard(Panel):
     def set_can_play(self, can_play: bool) -> None:
         """Whether there is a broker to play against."""
         self._can_play = can_play
-        self.retranslate()
+        self._show()
 
     def _build(self) -> None:
         self.content.setContentsMargins(18, 14, 18, 14)
@@ -88,16 +91,9 @@ class DemoCard(Panel):
         else:
             self.play_wanted.emit(self.pace)
 
-    def retranslate(self) -> None:
-        """Write all texts anew, as the demo stands."""
-        self._title.setText(tr("Play a demo"))
-        self._intro.setText(tr("A small shop sends and consumes real messages on this broker."))
-        for (_, _, title, text), (title_label, text_label) in zip(DEMO_FACTS, self._facts, strict=True):
-            title_label.setText(tr(title))
-            text_label.setText(tr(text))
+    def _show(self) -> None:
         for index, pace in enumerate(DemoPace):
             self._pace.setItemText(index, tr(PACE_NAMES[pace], rate=count_text(pace.value)))
-        self._pace.setAccessibleName(tr("Pace of the demo"))
         running, stopping = self._demo.is_running, self._demo.is_stopping
         self.button.setText(tr("Stop demo") if running else tr("Play a demo"))
         self.button.set_role("" if running else "primary")

@@ -12,6 +12,7 @@ from gui.operations.clusters import Clusters, show_cluster
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, IconLabel, Line, fill, label, row
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.widgets.saved_menu import menu_text
 from gui.words.text import tr
 
@@ -36,18 +37,26 @@ class ElsewhereBar(Panel):
         self._clusters = clusters
         self._actions = actions
         self._known: list[Cluster] = []
-        self._title = label(role="card-title")
-        self.connect_button = self._way("share-network", CONNECT)
-        self.open_button = self._way("folder-open", OPEN_STORE)
-        self.look_button = self._way("database", LOOK)
-        self._recent_title = label(role="secondary")
+        self._title = said(label(role="card-title"), text="Or show something else")
+        self.connect_button = said(self._way("share-network", CONNECT), text="Connect to a cluster…")
+        self.open_button = said(
+            self._way("folder-open", OPEN_STORE),
+            text="Open another store…",
+            tip="Folder of a store; an empty one begins a new store",
+        )
+        self.look_button = said(
+            self._way("database", LOOK),
+            text="Open store, read-only…",
+            tip="Of any RocketMQ broker: no broker runs on it, and not a byte is changed.",
+        )
+        self._recent_title = said(label(role="secondary"), text="Shown before")
         self.recent: list[IconButton] = []
         self.more_button = self._way("", SWITCH, role="link")
         self._recent_line = row(self._recent_title, self.more_button, 1, spacing=8)
         self._recent_row = QWidget()
         self._recent_row.setLayout(self._recent_line)
         self._build()
-        self.retranslate()
+        on_language(self, self._fill)
 
     def show_known(self) -> None:
         """List recent clusters; hidden where this window has one cluster only."""
@@ -56,17 +65,6 @@ class ElsewhereBar(Panel):
         if known[1:] != self._known:
             self._known = known[1:]
             self._fill()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._title.setText(tr("Or show something else"))
-        self.connect_button.setText(tr("Connect to a cluster…"))
-        self.open_button.setText(tr("Open another store…"))
-        self.open_button.setToolTip(tr("Folder of a store; an empty one begins a new store"))
-        self.look_button.setText(tr("Open store, read-only…"))
-        self.look_button.setToolTip(tr("Of any RocketMQ broker: no broker runs on it, and not a byte is changed."))
-        self._recent_title.setText(tr("Shown before"))
-        self._fill()
 
     def _way(self, glyph: str, action_id: str, role: str = "") -> IconButton:
         return IconButton(self._theme, glyph, " ", role=role, on_click=lambda: self._run(action_id))

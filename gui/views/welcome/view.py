@@ -19,6 +19,7 @@ from gui.views.welcome.progress import first_steps
 from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import said_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -68,11 +69,11 @@ class WelcomeView(PageView):
         self.demo_card = DemoCard(theme, context.demo)
         self.connect_card = ConnectCard(theme)
         self.elsewhere = ElsewhereBar(theme, context.clusters, context.actions)
-        self._commands = IconButton(theme, "command", " ", role="quiet", on_click=self._open_palette)
+        self._commands = said_button(theme, "command", "Commands", role="quiet", on_click=self._open_palette)
         self._keys = [label(key, "key") for key in ("Ctrl", "K")]
         for key in self._keys:
             key.setFixedHeight(KEY_HEIGHT)
-        self._language = IconButton(theme, "translate", " ", role="quiet", on_click=self._other_language)
+        self._language = said_button(theme, "translate", "简体中文", role="quiet", on_click=self._other_language)
         self._build()
         self.demo_card.play_wanted.connect(self._play)
         self.connect_card.topic_wanted.connect(self._show_topic)
@@ -134,11 +135,6 @@ class WelcomeView(PageView):
         self._logo.setPixmap(logo_pixmap(LOGO_SIZE, tokens.accent, tokens.retry, ratio))
 
     def retranslate(self) -> None:
-        for part in (self.address, self.demo_card, self.connect_card, self.elsewhere):
-            part.retranslate()
-        self._commands.setText(tr("Commands"))
-        # The other language's own name, so that it is found by those who do not read this one.
-        self._language.setText(tr("简体中文"))
         self._show_status()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
