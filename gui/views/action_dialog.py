@@ -23,6 +23,7 @@ from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import production_name
+from gui.widgets.said import push_button
 from gui.words.broker_words import reasons_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -98,14 +99,12 @@ class ActionDialog(FittedDialog):
         text = tr("{name} is a production cluster: type its name to confirm", name=self.production)
         self.cluster_typed.setAccessibleName(text)
         self.error = Notice(theme)
-        self.error.set("")
         self.extra = QVBoxLayout()
         self.go = QPushButton(plan.verb)
         self.go.setProperty("role", "danger" if plan.is_destructive else "primary")
         self.go.setAutoDefault(False)
-        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel = push_button("Cancel", self.reject)
         self.cancel.setDefault(True)
-        self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._start)
         self.typed.textChanged.connect(self._check)
         self.cluster_typed.textChanged.connect(self._check)

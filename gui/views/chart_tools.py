@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -22,6 +22,8 @@ from gui.views.page import PageContext, PageView
 from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.popups import new_menu
+from gui.widgets.said import push_button
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
@@ -72,10 +74,8 @@ class ChartTable(FittedDialog):
         self.grid = DataGrid(self.rows, theme, several=True)
         self.grid.set_empty(tr("Nothing is drawn in this time range."))
         self.facts = label(role="caption")
-        self.again = QPushButton(tr("Read again"))
-        self.again.clicked.connect(lambda _checked=False: self.read())
-        close = QPushButton(tr("Close"))
-        close.clicked.connect(self.accept)
+        self.again = push_button("Read again", self.read)
+        close = push_button("Close", self.accept)
         lines = QVBoxLayout(self)
         fill(lines, (self.grid, 1), row(self.facts, 1, self.again, close))
         self.resize(WIDTH, HEIGHT)
@@ -226,8 +226,7 @@ class RuleLine(QObject):
 
     def menu(self, at: QPoint) -> QMenu:
         """The menu at a place of the plot."""
-        menu = QMenu(self._chart)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self._chart)
         value = self._chart.value_of(QPointF(at)) / self._factor
         if self._series and value > 0:
             threshold = float(f"{value:.3g}")

@@ -59,7 +59,6 @@ class OwnershipHistory(Panel):
         self._owned = NOTHING
         self.strip = OwnershipStrip(context.theme, context.times)
         self.fault = Notice(context.theme)
-        self.fault.set("")
         fill(self.content, self.fault, (self.strip, 1))
 
     def show_group(self, group: str, from_ms: int, to_ms: int, *, is_told: bool = True) -> None:

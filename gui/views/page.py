@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
@@ -28,6 +28,7 @@ from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import column
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
+from gui.widgets.popups import new_menu
 from gui.widgets.said import SaidTexts, write_texts
 from gui.words.text import TimeZoneChoice, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
@@ -176,8 +177,7 @@ class PageView(QWidget):
         if part is None:
             super().contextMenuEvent(event)
             return
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         words = tr("What is “{name}”?", name=tr(part.property(TERM)))
         menu.addAction(words, partial(self.explain_part, part, event.globalPos()))
         menu.popup(event.globalPos())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from broker_core.api import JsonBodyError, OrbitError
@@ -22,7 +22,8 @@ from gui.views.page import PageContext
 from gui.widgets.basic import column, label, row
 from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.popups import opened
+from gui.widgets.said import on_language, push_button, said
 from gui.widgets.staged_form import Change, FormField, StagedForm, Value
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
@@ -81,17 +82,13 @@ class StagedSettings(Panel, Generic[T]):
         self._asked_ms = 0
         self.form = StagedForm(subject.fields)
         self.fault = Notice(context.theme)
-        self.fault.set("")
         self.apart = MissingNote()
         """Where brokers differ, and which did not answer."""
         self.note = label(role="secondary", wrap=True)
-        self.apply_button = said(QPushButton(), text="Apply…")
-        self.apply_button.setProperty("role", "primary")
-        self.revert_button = said(QPushButton(), text="Revert")
-        self.undo_button = said(QPushButton(), text="Undo last change…")
-        self.apply_button.clicked.connect(lambda _on: self.ask_apply())
+        self.apply_button = push_button("Apply…", self.ask_apply, role="primary")
+        self.revert_button = push_button("Revert")
+        self.undo_button = push_button("Undo last change…", self.ask_undo)
         self.revert_button.clicked.connect(self.form.revert)
-        self.undo_button.clicked.connect(lambda _on: self.ask_undo())
         self.form.edited.connect(self._check)
         self._build()
         said(self, title="Settings", subtitle="of the broker; nothing changes until you apply it")
@@ -258,9 +255,7 @@ class StagedSettings(Panel, Generic[T]):
         )
         dialog = ActionDialog(plan, self._context.theme, self)
         dialog.succeeded.connect(lambda _answer: self._applied(name, before, undoes=undoes))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _applied(self, name: str, before: Mapping[str, T], *, undoes: bool) -> None:
         if undoes:

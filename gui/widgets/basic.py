@@ -26,7 +26,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
-    QMenu,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -38,6 +37,7 @@ from gui.theme.icons import icon, icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens, mix
+from gui.widgets.popups import new_menu
 from gui.words.text import tr
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class WrappedLabel(QLabel):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if _BREAK in super().text() and self.hasSelectedText():
             # Qt's own menu would copy the breaks, too: nobody sees them where the name is pasted.
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu = new_menu(self)
             menu.addAction(tr("Copy"), self._copy)
             menu.popup(event.globalPos())
         else:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from weakref import WeakMethod
 
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QComboBox, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QTabBar, QTabWidget, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, language_changed
@@ -125,6 +125,16 @@ def said_button(
     made = IconButton(theme, glyph, " " if text else "", role=role, caret=caret, on_click=on_click)
     texts = {kind: one for kind, one in (("text", text), ("tip", tip), ("name", name)) if one}
     return said(made, **texts)
+
+
+def push_button(text: str, on_click: Callable[[], object] | None = None, *, role: str = "") -> QPushButton:
+    """A button whose English text is translated."""
+    made = said(QPushButton(), text=text)
+    if role:
+        made.setProperty("role", role)
+    if on_click is not None:
+        made.clicked.connect(lambda _checked=False: on_click())
+    return made
 
 
 def segments(names: Mapping[str, str]) -> SegmentedControl:

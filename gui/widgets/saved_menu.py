@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
+from gui.widgets.popups import opened
 from gui.words.text import tr
 
 CHARACTERS_MAX = 90
@@ -47,10 +47,8 @@ def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], Non
 def ask_name(parent: QWidget, title: str, text: str, proposed: str, save: Callable[[str], None]) -> QInputDialog:
     """Ask under which name something is to be kept; ``save`` gets the name unless it is empty."""
     dialog = QInputDialog(parent)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setWindowTitle(title)
     dialog.setLabelText(text)
     dialog.setTextValue(proposed)
     dialog.textValueSelected.connect(lambda name: save(name.strip()) if name.strip() else None)
-    dialog.open()
-    return dialog
+    return opened(dialog)

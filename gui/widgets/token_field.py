@@ -16,6 +16,7 @@ from gui.theme.style import repolish
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton
 from gui.widgets.inputs import SEARCH_DELAY_MS
+from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said_button
 from gui.words.text import tr
 
@@ -265,8 +266,7 @@ class TokenField(QFrame):
 
     def open_menu(self) -> QMenu:
         """Offer what can be asked for."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for title, words in self._menu():
             part = menu.addMenu(tr(title))
             for word in words:

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -22,7 +21,7 @@ from broker_core.api import UsageError
 from gui.views.alerts.words import SEVERITY_NAMES
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import UnitField
-from gui.widgets.said import on_language, said, say_items
+from gui.widgets.said import on_language, push_button, said, say_items
 from gui.words.amounts import value_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -64,9 +63,8 @@ class RuleForm(QWidget):
         self.desktop = said(QCheckBox(), text="Tell through the desktop")
         self.webhook = said(QCheckBox(), text="Tell the web hook")
         self.fault = label(role="critical", wrap=True)
-        self.save = said(QPushButton(), text="Save")
-        self.save.setProperty("role", "primary")
-        self.revert = said(QPushButton(), text="Revert")
+        self.save = push_button("Save", self._save, role="primary")
+        self.revert = push_button("Revert", lambda: self._show(self._rule))
         names = ("Name", "Series", "Fires", "For, seconds", "Severity")
         self._labels = [said(QLabel(), text=name) for name in names]
         for entry, name in zip((self.name, self.series, self.side, self.seconds, self.severity), names, strict=True):
@@ -83,8 +81,6 @@ class RuleForm(QWidget):
             choice.currentIndexChanged.connect(lambda _index: self._check())
         for box in (self.enabled, self.desktop, self.webhook):
             box.toggled.connect(lambda _on: self._check())
-        self.save.clicked.connect(lambda _checked=False: self._save())
-        self.revert.clicked.connect(lambda _checked=False: self._show(self._rule))
         on_language(self, self._write_name)
 
     def show_rule(self, rule: AlertRule | None) -> None:

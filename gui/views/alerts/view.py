@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, UsageError
@@ -33,6 +33,7 @@ from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened, popup_below
 from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.amounts import value_text
@@ -77,7 +78,6 @@ class AlertsView(PageView):
         self.new_button = said_button(theme, "plus", "New rule", role="primary", on_click=self.start_rule)
         self.header.add_action(self.new_button)
         self.problem = Notice(theme)
-        self.problem.set("")
         self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by name or series")
         self.rules: ColumnTableModel[RuleRow] = ColumnTableModel(
             rule_columns(context.times), lambda one: one.rule.rule_id, parent=self
@@ -92,7 +92,7 @@ class AlertsView(PageView):
         """Why the selected rule cannot be judged."""
         self.form = RuleForm()
         self.mute_button = said_button(theme, "bell", "Mute…", role="small", caret=True, on_click=self._open_mute_menu)
-        self.delete_button = said_button(theme, "trash", "Delete…", role="small", on_click=self._delete_clicked)
+        self.delete_button = said_button(theme, "trash", "Delete…", role="small", on_click=self.ask_delete)
         self.webhook = WebhookPanel(context)
         self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = said(DataGrid(self.told, theme), empty="No rule has fired yet.")
@@ -200,9 +200,7 @@ class AlertsView(PageView):
             is_destructive=True,
         )
         dialog = ActionDialog(plan, self.context.theme, self)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def mute(self, length_ms: int, subject: str = "") -> None:
         """Mute the selected rule or one of its subjects; 0 unmutes, `FOREVER` has no end."""
@@ -327,8 +325,7 @@ class AlertsView(PageView):
     # ---- muting --------------------------------------------------------------------------------------------------------
 
     def _mute_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         chosen = self.grid.selected_row
         if chosen is None:
             return menu
@@ -349,10 +346,7 @@ class AlertsView(PageView):
         self.mute(length_ms, subject)
 
     def _open_mute_menu(self) -> None:
-        self._mute_menu().popup(self.mute_button.mapToGlobal(QPoint(0, self.mute_button.height())))
-
-    def _delete_clicked(self) -> None:
-        self.ask_delete()
+        popup_below(self._mute_menu(), self.mute_button)
 
 
 def _chips(rows: Sequence[RuleRow]) -> list[tuple[str, State]]:

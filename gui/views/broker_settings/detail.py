@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedLayout, QWidget
 
 from broker_core.api import SettingKind
 from gui.theme.style import repolish
@@ -11,7 +11,7 @@ from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.widgets.basic import fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.said import on_language, push_button, said
 from gui.words.text import UNKNOWN, size_text, span_text, tr
 from monitoring.admin.setting_units import SettingUnit, setting_unit
 from monitoring.admin.settings import Fault, Setting, fault_of
@@ -46,10 +46,9 @@ class SettingDetail(Panel):
         """The meaning of the typed number."""
         self.fault = label(role="critical", wrap=True)
         self.locked = label(role="caption", wrap=True)
-        self.stage_button = said(QPushButton(), text="Stage")
-        self.stage_button.setProperty("role", "primary")
-        self.default_button = said(QPushButton(), text="Stage the default")
-        self.keep_button = said(QPushButton(), text="Do not change")
+        self.stage_button = push_button("Stage", self._stage, role="primary")
+        self.default_button = push_button("Stage the default", self._stage_default)
+        self.keep_button = push_button("Do not change", self._keep)
         self._fields = QWidget()
         self._stack = QStackedLayout(self._fields)
         self._stack.addWidget(self.field)
@@ -59,9 +58,6 @@ class SettingDetail(Panel):
         self.field.textChanged.connect(lambda _text: self._check())
         self.field.returnPressed.connect(self._stage)
         self.switch.currentTextChanged.connect(lambda _text: self._check())
-        self.stage_button.clicked.connect(lambda _checked=False: self._stage())
-        self.default_button.clicked.connect(lambda _checked=False: self._stage_default())
-        self.keep_button.clicked.connect(lambda _checked=False: self._keep())
         on_language(self, self._write)
 
     def show_setting(self, setting: Setting | None, staged: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import BrokerAnswer
@@ -39,6 +39,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import said_button
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, tr
@@ -135,8 +136,8 @@ class BrokerSettingsView(PageView):
         self._undo: list[Values] = []
         self._asked_ms = self._read_ms = -1
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self.undo_button = said_button(theme, "arrow-counter-clockwise", "Undo…", on_click=self._undo_clicked)
-        self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self._review_clicked)
+        self.undo_button = said_button(theme, "arrow-counter-clockwise", "Undo…", on_click=self.ask_undo)
+        self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self.ask_change)
         self.header.add_action(self.undo_button)
         self.header.add_action(self.review_button)
         self.model: ColumnTableModel[SettingRow] = ColumnTableModel(
@@ -166,7 +167,7 @@ class BrokerSettingsView(PageView):
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
-        undo.activated.connect(self._undo_clicked)
+        undo.activated.connect(self.ask_undo)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -252,9 +253,7 @@ class BrokerSettingsView(PageView):
         dialog = ActionDialog(plan, self.context.theme, self)
         old = values_before(by_key, keys)
         dialog.succeeded.connect(lambda _answer: self._changed(keys, old, undo=undo))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _start(self, changed: Values) -> Pending[Any]:
         requests = [change_request(values, broker) for broker, values in changed.items()]
@@ -280,12 +279,6 @@ class BrokerSettingsView(PageView):
             self._staged.pop(key, None)
         self.context.notify(lambda: tr("{count} broker settings changed", count=len(keys)), state=State.HEALTHY)
         self.refresh()
-
-    def _review_clicked(self) -> None:
-        self.ask_change()
-
-    def _undo_clicked(self) -> None:
-        self.ask_undo()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -371,8 +364,7 @@ class BrokerSettingsView(PageView):
     # ---- menu ----------------------------------------------------------------------------------------------------------
 
     def _open_menu(self, one: SettingRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         setting = one.setting
         may_change = setting.is_live and not read_only_reason(self.context.source)
         if may_change and setting.default and setting.values != (setting.default,):

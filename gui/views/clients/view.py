@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
@@ -36,6 +36,7 @@ from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
@@ -111,7 +112,7 @@ class ClientsView(PageView):
         self.detail = Panel(" ")
         self.facts = KeyValueList()
         self.close_button = said_button(
-            theme, "x", "Close…", role="small", on_click=self._close_clicked, name="Close the connection"
+            theme, "x", "Close…", role="small", on_click=self.ask_close, name="Close the connection"
         )
         self.ownership = OwnershipHistory(context)
         self._state: ClusterState | None = None
@@ -191,17 +192,12 @@ class ClientsView(PageView):
             refusal=self._close_refusal(),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.succeeded.connect(lambda _done: self._closed(client))
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _close_refusal(self) -> str:
         source = self.context.source
         return read_only_reason(source) or cannot_reason(source, Ability.CLOSE_CONNECTIONS)
-
-    def _close_clicked(self) -> None:
-        self.ask_close()
 
     def _closed(self, client: ClientRow) -> None:
         name = client.client_id or client.address
@@ -343,8 +339,7 @@ class ClientsView(PageView):
             self.context.navigate("consumers", group=client.group)
 
     def _open_menu(self, client: ClientRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if client.role is Role.CONSUMER:
             menu.addAction(tr("Open group {group}", group=menu_name(client.group)), lambda: self._open_group(client))
         for topic, _filter in client.topics[:8]:

@@ -12,6 +12,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.settings.connection_rows import kept_pairs
+from gui.widgets.popups import opened
 from gui.words.text import tr
 
 
@@ -62,7 +63,5 @@ def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
         is_local=True,
     )
     dialog = ActionDialog(plan, theme, parent)
-    dialog.finished.connect(dialog.deleteLater)
     theme.dress(dialog)
-    dialog.open()
-    return dialog
+    return opened(dialog)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import shiboken6
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from gui.connections.cluster import Cluster, changed_to, settled
 from gui.models.hops import ConnectionHop, hop_columns
@@ -18,6 +18,7 @@ from gui.views.connections.connect_fields import ConnectFields
 from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
 
@@ -78,11 +79,10 @@ class ConnectDialog(FittedDialog):
         self.hop_fault.hide()
         self.beside = QCheckBox(tr("In a window of its own"))
         self.beside.setToolTip(tr("What this window shows stays as it is."))
-        self.test = QPushButton(tr("Test"))
-        self.go = QPushButton(tr("Connect"))
-        self.go.setProperty("role", "primary")
+        self.test = push_button("Test", self._test)
+        self.go = push_button("Connect", self._choose, role="primary")
         self.go.setDefault(True)
-        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel = push_button("Cancel", self.reject)
         for button in (self.cancel, self.test):
             button.setAutoDefault(False)
         self._build()
@@ -90,9 +90,6 @@ class ConnectDialog(FittedDialog):
             self.fields.show_cluster(shown)
         self.fields.in_file.hide()
         self.fields.changed.connect(self._fields_changed)
-        self.test.clicked.connect(self._test)
-        self.go.clicked.connect(self._choose)
-        self.cancel.clicked.connect(self.reject)
         self.probe.changed.connect(self._show_hops)
         self.probe.ended.connect(self._check)
         self._check()

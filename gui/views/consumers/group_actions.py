@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TypeVar
 
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from gui.models.consumers import GroupRow, MemberRow, group_rows, position_rows
@@ -19,11 +18,10 @@ from gui.views.consumers.group_settings import delete_group_dialog
 from gui.views.consumers.offsets_panel import UNDO, offsets_text
 from gui.views.consumers.reset_dialog import ResetDialog, online_words, sums_text
 from gui.views.page import PageContext
+from gui.widgets.popups import opened
 from gui.words.text import tr
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.state import ClusterState
-
-D = TypeVar("D", bound=QDialog)
 
 
 class GroupActions:
@@ -52,7 +50,7 @@ class GroupActions:
             return None
         dialog = ResetDialog(self._context, self._snapshots, group, state, topic=topic, parent=self._page)
         dialog.succeeded.connect(self._moved)
-        return _opened(dialog)
+        return opened(dialog)
 
     def undo(self, group: GroupRow | None, snapshot: OffsetSnapshot) -> ActionDialog | None:
         """Ask whether to restore the offsets of a snapshot."""
@@ -78,7 +76,7 @@ class GroupActions:
         dialog = ActionDialog(plan, self._context.theme, self._page)
         dialog.set_blocked("" if moves else tr("The group stands there already."))
         dialog.succeeded.connect(self._moved)
-        return _opened(dialog)
+        return opened(dialog)
 
     def delete(self, group: GroupRow | None) -> ActionDialog | None:
         """Ask whether to delete a group."""
@@ -91,11 +89,11 @@ class GroupActions:
         name, notify = group.name, self._context.notify
         deleted = partial(notify, lambda: tr("Group {group} is deleted", group=name), state=State.HEALTHY)
         dialog.succeeded.connect(lambda _answer: deleted())
-        return _opened(dialog)
+        return opened(dialog)
 
     def client(self, group: str, member: MemberRow) -> ClientDialog:
         """Show the state of a client."""
-        return _opened(ClientDialog(self._context, group, member, self._page))
+        return opened(ClientDialog(self._context, group, member, self._page))
 
     def _moved(self, result: ResetResult) -> None:
         group = result.snapshot.group
@@ -107,9 +105,3 @@ class GroupActions:
         self._context.notify(
             lambda: result_text(result, group), state=State.HEALTHY, action=lambda: tr("Undo…"), on_action=undo
         )
-
-
-def _opened(dialog: D) -> D:
-    dialog.finished.connect(dialog.deleteLater)
-    dialog.open()
-    return dialog

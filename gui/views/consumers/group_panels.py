@@ -128,7 +128,6 @@ class MembersPanel(QWidget):
         super().__init__()
         self.grid = DataGrid(model, theme)
         self.notice = Notice(theme)
-        self.notice.set("")
         self.setLayout(column(in_panel(self.grid, above=self.notice), spacing=-1))
 
     def fit(self) -> None:
@@ -149,14 +148,9 @@ class SubscriptionsPanel(QWidget):
         super().__init__()
         self.grid = DataGrid(model, theme)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
-        lines = column(spacing=Size.GAP, margins=(0, Size.GAP, 0, 0))
-        self.setLayout(lines)
-        for notice in self.findings:
-            notice.set("")
-            lines.addWidget(notice)
         table = Panel(flush=True)
         table.content.addWidget(self.grid)
-        lines.addWidget(table, 1)
+        self.setLayout(column(*self.findings, (table, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
 
     def show_findings(self, found: Sequence[MemberFinding]) -> None:
         """Show the first findings."""

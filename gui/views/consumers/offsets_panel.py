@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.offset_moves import SnapshotRow, snapshot_rows
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.tokens import Size
 from gui.views.acting import set_acting
@@ -18,7 +18,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
-from gui.widgets.said import said
+from gui.widgets.said import push_button, said
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.admin.offsets import OffsetSnapshot
 
@@ -41,8 +41,7 @@ def snapshot_columns(times: TimeZoneChoice) -> list[Column[SnapshotRow]]:
                sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=166),
         Column("topic", "Topic", lambda row: row.snapshot.topic),
         Column("before", "Before", lambda row: reason_text(row.snapshot.reason), width=96),
-        Column("queues", "Queues", lambda row: str(len(row.snapshot.offsets)), sort=lambda row: len(row.snapshot.offsets),
-               right=True, width=70),
+        number_column("queues", "Queues", lambda row: len(row.snapshot.offsets), str, width=70),
         Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot), kind=CellKind.CODE, dim=True, width=200),
     ]  # fmt: skip
 
@@ -73,7 +72,7 @@ class OffsetsPanel(QWidget):
             snapshot_columns(context.times), lambda row: row.number, parent=self
         )
         self.grid = DataGrid(self.model, context.theme)
-        self.undo_button = said(QPushButton(), text="Put back…")
+        self.undo_button = push_button("Put back…", self._undo_clicked)
         self._panel = said(Panel(" ", flush=True), title="Saved offsets", subtitle="kept here before each reset")
         self._panel.add_action(self.undo_button)
         self._panel.content.addWidget(self.grid)
@@ -81,7 +80,6 @@ class OffsetsPanel(QWidget):
         snapshots.changed.connect(self._read)
         self.grid.selected.connect(self._show_selected)
         self.grid.activated.connect(lambda _row: self.undo_button.click())
-        self.undo_button.clicked.connect(self._undo_clicked)
         context.times.changed.connect(self.model.all_texts_changed)
         self._show_selected(None)
         words = partial(

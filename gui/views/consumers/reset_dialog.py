@@ -15,7 +15,7 @@ from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain
@@ -53,16 +53,15 @@ BAR = "bar"
 def move_columns(low: Callable[[QueueMove], int]) -> list[Column[QueueMove]]:
     """Columns of the preview; ``low`` is where the line of a move begins."""
     return [
-        Column("queue", "Queue", lambda move: str(move.queue_id), sort=lambda move: move.queue_id, right=True, width=76),
-        Column("now", "Now at", lambda move: count_text(move.now), sort=lambda move: move.now, right=True, width=104),
+        number_column("queue", "Queue", lambda move: move.queue_id, str, width=76),
+        number_column("now", "Now at", lambda move: move.now, width=104),
         Column("after", "After", lambda move: count_text(move.after) if move.after >= 0 else tr("stays"),
                sort=lambda move: move.after, kind=CellKind.STRONG, state=_after_state, right=True, width=104),
-        Column("again", "Delivered again", lambda move: count_text(move.repeated), sort=lambda move: move.repeated,
-               state=lambda move: State.RETRY if move.repeated > 0 else None, right=True, width=116),
-        Column("skipped", "Skipped", lambda move: count_text(move.skipped), sort=lambda move: move.skipped,
-               state=lambda move: State.CRITICAL if move.skipped > 0 else None, right=True, width=88),
-        Column("lag", "Lag after", lambda move: count_text(move.lag_after), sort=lambda move: move.lag_after, right=True,
-               width=94),
+        number_column("again", "Delivered again", lambda move: move.repeated,
+                      state=lambda move: State.RETRY if move.repeated > 0 else None, width=116),
+        number_column("skipped", "Skipped", lambda move: move.skipped,
+                      state=lambda move: State.CRITICAL if move.skipped > 0 else None, width=88),
+        number_column("lag", "Lag after", lambda move: move.lag_after, width=94),
         Column(BAR, "Queue position (drag)", _bar_text, sort=lambda move: move.after, kind=CellKind.MOVE,
                value=lambda move: shares_of(move, low(move))),
     ]  # fmt: skip
@@ -125,7 +124,6 @@ class ResetDialog(ActionDialog):
         self._own_label = label(role="secondary")
         self.sums = label(role="strong", wrap=True)
         self.note = Notice(context.theme)
-        self.note.set("")
         self._fill(topic)
         self._lay_out()
         self._drag = _PositionDrag(self.grid.view, self.model, self._low, self)

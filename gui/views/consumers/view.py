@@ -63,6 +63,7 @@ from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
@@ -218,7 +219,6 @@ class ConsumersView(PageView):
         left.content.setSpacing(0)
         fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
         left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
-        self.disagreement.set("")
         pages = (
             self._lag_page(),
             self._member_tab,
@@ -568,24 +568,19 @@ class ConsumersView(PageView):
             self.dialogs.undo(self.group_grid.selected_row, newest)
 
     def _open_more(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._shown_group))
         menu.addSeparator()
         self._add_acting(menu, "Delete group…", lambda: self.dialogs.delete(self.group_grid.selected_row))
-        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
+        popup_below(menu, self.more_button)
 
     # ---- menus ---------------------------------------------------------------------------------------------------------
-
-    def _menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return menu
 
     def _add_acting(self, menu: QMenu, title: str, run: Callable[[], object]) -> None:
         add_acting(menu, tr(title), run, read_only_reason(self.context.source))
 
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         topics = topics_of(self._state, group.name) if self._state is not None else []
         for topic in topics[:8]:
             menu.addAction(tr("Open topic {topic}", topic=menu_name(topic)), partial(self._open_topic, topic))
@@ -608,13 +603,13 @@ class ConsumersView(PageView):
         self.context.navigate("messages", topic=row.topic, queue=row.queue_id, offset=offset)
 
     def _open_position_menu(self, row: PositionRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Messages from the group's position"), lambda: self._open_position(row))
         menu.addAction(tr("Copy row"), lambda: self.position_grid.copy(CopyFormat.TSV))
         menu.popup(at)
 
     def _open_member_menu(self, row: MemberRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Running info and stacks…"), lambda: self.dialogs.client(self._shown_group, row))
         menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(row.client_id))
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(row.address))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
+from gui.widgets.popups import new_menu
 from gui.widgets.saved_menu import add_saved, ask_name
 from gui.words.text import tr
 
@@ -29,19 +30,15 @@ class CutsButton(IconButton):
         self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
     ) -> None:
         """Create it; ``current`` returns the shown cut."""
-        super().__init__(theme, "tag", " ", on_click=self._clicked, caret=True)
+        super().__init__(theme, "tag", " ", on_click=self.open_menu, caret=True)
         if parent is not None:
             self.setParent(parent)
         self.cuts = SavedCuts(settings)
         self._current = current
 
-    def _clicked(self) -> None:
-        self.open_menu()
-
     def open_menu(self) -> QMenu:
         """Open the menu."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         save = menu.addAction(tr("Save this cut…"), self.ask_name)
         save.setEnabled(bool(self._current().group))
         saved = self.cuts.all

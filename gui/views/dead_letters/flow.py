@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.files import write_file
 from gui.theme.tokens import State
@@ -24,6 +24,7 @@ from gui.views.dead_letters.resend_side import ResendSide
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageContext
 from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.popups import ask_to_save, opened
 from gui.widgets.said import on_language
 from gui.widgets.step_bar import StepBar
 from gui.words.error_words import error_text
@@ -187,10 +188,8 @@ class LetterFlow(QObject):
             context, letters, self._notes.sent, self._page, order=self.resend.order,
             ended=self.verify.show_outcome,
         )  # fmt: skip
-        dialog.finished.connect(dialog.deleteLater)
         dialog.succeeded.connect(self._resent)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     # ---- steps ---------------------------------------------------------------------------------------------------------
 
@@ -269,14 +268,8 @@ class LetterFlow(QObject):
     # ---- the receipt ---------------------------------------------------------------------------------------------------
 
     def _ask_file(self) -> None:
-        dialog = QFileDialog(self._page, tr("Receipt of the resends"))
+        dialog = ask_to_save(self._page, tr("Receipt of the resends"), "dead-letter-receipt.csv", self.write_receipt)
         self._context.theme.dress(dialog)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("dead-letter-receipt.csv")
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.fileSelected.connect(lambda name: self.write_receipt(Path(name)))
-        dialog.open()
 
     def write_receipt(self, path: Path) -> None:
         """Write what became of each as CSV, off the GUI thread."""

@@ -65,7 +65,6 @@ class VerifySide(Panel):
         self.grid = said(DataGrid(self.model, theme), empty="Nothing was sent again yet.")
         self.summary = label(role="secondary", wrap=True)
         self.failures = Notice(theme)
-        self.failures.set("")
         self.receipt_button = said_button(theme, "arrow-down", "Receipt…", on_click=self.receipt_wanted.emit)
         self.next_button = said_button(
             theme, "arrow-right", "On to close cases", role="primary", on_click=self.next_wanted.emit

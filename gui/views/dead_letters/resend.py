@@ -106,7 +106,6 @@ def resend_dialog(
     target.chosen.connect(check)
     check()
     notice = Notice(theme)
-    notice.set("")
     dialog.extra.addWidget(notice)
     dialog.extra.addWidget(progress)
     query: LatestQuery[Members] = LatestQuery(dialog)

@@ -58,7 +58,6 @@ class ResendSide(Panel):
         self.changes = label(role="secondary", wrap=True)
         self.repeats = label(role="secondary", wrap=True)
         self.audience = Notice(theme)
-        self.audience.set("")
         self.note = said(label(role="caption", wrap=True), text="New copies are sent; the dead letters stay as proof.")
         self.first_button = said_button(theme, "paper-plane-tilt", "Send 1 first…", on_click=partial(self.send_wanted.emit, 1))
         self.all_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._all_clicked)

@@ -37,8 +37,7 @@ class RetryLadder(Panel):
             [
                 Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=64),
                 Column("wait", "Waits", lambda rung: duration_text(rung.wait_ms), right=True, width=66),
-                Column("due", "Earliest",
-                       lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
+                Column("due", "Earliest", lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
                        tip=lambda rung: times.full(rung.due_ms)),
                 Column("state", "State", lambda rung: self._state(rung)[0], kind=CellKind.CHIP,
                        state=lambda rung: self._state(rung)[1], width=84),

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
@@ -29,6 +29,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
@@ -72,9 +73,9 @@ class WaitingPanel(Panel):
         self.grid = DataGrid(self.model, theme, several=True)
         self._list_read = ListRead(context.times)
         self._settles_ms = 0
-        self.deliver = said_button(theme, "play", "Deliver now…", role="small", on_click=partial(self._clicked, DELIVER))
-        self.move_to = said_button(theme, "clock", "Move…", role="small", on_click=partial(self._clicked, MOVE))
-        self.cancel = said_button(theme, "prohibit", "Cancel…", role="small", on_click=partial(self._clicked, CANCEL))
+        self.deliver = said_button(theme, "play", "Deliver now…", role="small", on_click=partial(self.ask, DELIVER))
+        self.move_to = said_button(theme, "clock", "Move…", role="small", on_click=partial(self.ask, MOVE))
+        self.cancel = said_button(theme, "prohibit", "Cancel…", role="small", on_click=partial(self.ask, CANCEL))
         self.back = said_button(theme, "caret-left", on_click=self._back, tip="Earlier due")
         self.forward = said_button(theme, "caret-right", on_click=self._forward, tip="Later due")
         self._range = label(role="caption")
@@ -170,16 +171,11 @@ class WaitingPanel(Panel):
         }[action]
         dialog = make(rows, self)
         dialog.succeeded.connect(lambda answer: self._acted(action, answer))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _write_texts(self) -> None:
         self._write_title()
         self._show_range()
-
-    def _clicked(self, action: str) -> None:
-        self.ask(action)
 
     # ---- inside --------------------------------------------------------------------------------------------------------
 
@@ -202,7 +198,7 @@ class WaitingPanel(Panel):
         self.switch.chosen.connect(lambda _key: self._begin_anew())
         for key, action in (("D", DELIVER), ("T", MOVE), ("Del", CANCEL)):
             shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(partial(self._clicked, action))
+            shortcut.activated.connect(partial(self.ask, action))
         self.grid.menu_asked.connect(self._open_menu)
 
     def _is_old(self, pending: int) -> bool:
@@ -293,12 +289,11 @@ class WaitingPanel(Panel):
         self._context.navigate("messages", physical_offset=one.physical_offset)
 
     def _open_menu(self, one: WaitingRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.setToolTipsVisible(True)
         refusal = self.dialogs.refusal
         for text, action in ((tr("Deliver now…"), DELIVER), (tr("Move…"), MOVE), (tr("Cancel…"), CANCEL)):
-            entry = menu.addAction(text, partial(self._clicked, action))
+            entry = menu.addAction(text, partial(self.ask, action))
             entry.setEnabled(not refusal)
             entry.setToolTip(refusal)
         menu.addSeparator()

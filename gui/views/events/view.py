@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
@@ -25,6 +25,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.popups import ask_to_save, new_menu, opened, popup_below
 from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.error_words import kept_line
@@ -76,7 +77,7 @@ class EventsView(PageView):
         self._total = -1
         self._group: EventGroup | None = None
         self._words: list[str] = []
-        self.note_button = said_button(theme, "plus", "Add note…", on_click=self._note_clicked)
+        self.note_button = said_button(theme, "plus", "Add note…", on_click=self.ask_note)
         self.export_button = said_button(theme, "arrow-square-out", "Export", caret=True, on_click=self._export_clicked)
         self.header.add_action(self.note_button)
         self.header.add_action(self.export_button)
@@ -168,8 +169,7 @@ class EventsView(PageView):
         field.textChanged.connect(check)
         check()
         dialog.succeeded.connect(lambda _done: self._forget_asked())
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        opened(dialog)
         field.setFocus()
         return dialog
 
@@ -196,25 +196,15 @@ class EventsView(PageView):
             lambda: tr("The events were not written to {path}: {reason}", path=str(path), reason=reason()), state=State.CRITICAL
         )
 
-    def _note_clicked(self) -> None:
-        self.ask_note()
-
     def _export_clicked(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         count = count_text(len(self.model.shown_rows))
         menu.addAction(tr("{count} events as CSV…", count=count), lambda: self._ask_path("csv"))
         menu.addAction(tr("{count} events as JSON Lines…", count=count), lambda: self._ask_path("jsonl"))
-        menu.popup(self.export_button.mapToGlobal(QPoint(0, self.export_button.height())))
+        popup_below(menu, self.export_button)
 
     def _ask_path(self, suffix: str) -> None:
-        dialog = QFileDialog(self, tr("Export"), f"events.{suffix}")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.selectFile(f"events.{suffix}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.open()
+        ask_to_save(self, tr("Export"), f"events.{suffix}", self.export)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -347,8 +337,7 @@ class EventsView(PageView):
             self.context.navigate("consumers", group=one.subject)
 
     def _open_menu(self, one: EventRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if one.subject:
             menu.addAction(tr("Open {subject}", subject=menu_name(one.subject)), lambda: self._open_subject(one))
             menu.addAction(

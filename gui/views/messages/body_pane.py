@@ -70,7 +70,7 @@ class BodyPane(QWidget):
         self.refusals = label(role="warning", wrap=True, selectable=True)
         self.switch = segments(VIEWS)
         self.encoding = said(QComboBox(), name="Encoding of the text")
-        self.rules_button = said_button(theme, "funnel", on_click=self._rules_clicked, tip="Decoder rules…")
+        self.rules_button = said_button(theme, "funnel", on_click=self.open_rules, tip="Decoder rules…")
         self.reveal = said_button(theme, "key", "Hold to show", role="small")
         self._views = QStackedWidget()
         self.rules_button.setEnabled(self.book.is_read)
@@ -169,9 +169,6 @@ class BodyPane(QWidget):
         self.switch.choose(self._usable_view(body.plain))
         self._show()
         self.shown.emit(body)
-
-    def _rules_clicked(self) -> None:
-        self.open_rules()
 
     def _rules_changed(self) -> None:
         self.rules_button.setEnabled(self.book.is_read)

@@ -10,7 +10,7 @@ from gui.models.lifeline import LifeEvent
 from gui.models.message_properties import PropertyRow
 from gui.models.message_words import PropertyWords
 from gui.models.messages import MessageRow
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
@@ -38,30 +38,12 @@ def message_columns(
             width=112,
             whole=True,
         ),
-        Column(
-            "queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76, gives_way=4
-        ),
-        Column(
-            "offset",
-            "Offset",
-            lambda row: count_text(row.queue_offset),
-            sort=lambda row: row.queue_offset,
-            right=True,
-            width=84,
-            gives_way=2,
-        ),
+        number_column("queue", "Queue", lambda row: row.queue_id, str, width=76, gives_way=4),
+        number_column("offset", "Offset", lambda row: row.queue_offset, width=84, gives_way=2),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96, gives_way=3),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
-        Column(
-            "bytes",
-            "Bytes",
-            lambda row: count_text(row.body_bytes),
-            sort=lambda row: row.body_bytes,
-            right=True,
-            width=64,
-            gives_way=5,
-        ),
+        number_column("bytes", "Bytes", lambda row: row.body_bytes, width=64, gives_way=5),
         consumption_column(consumption or Consumption(), sortable=True),
     ]
 
@@ -81,19 +63,14 @@ def hit_columns(
         consumption: Which groups have read a message; None: unknown.
     """
     return [
-        Column(
-            "store_ms",
-            "Stored",
-            lambda row: times.shown(row.store_ms, now_ms()),
-            tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
-            width=108,
-            whole=True,
-        ),
+        Column("store_ms", "Stored", lambda row: times.shown(row.store_ms, now_ms()),
+               tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms),
+                                  born=times.full(row.born_ms)),
+               width=108, whole=True),
         Column("topic", "Topic", lambda row: row.topic, width=94, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76, gives_way=4),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88, gives_way=2),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130,
-               marks=lambda: marks().key),
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130, marks=lambda: marks().key),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
                marks=lambda: marks().tag, gives_way=3),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body,

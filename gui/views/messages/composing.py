@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, may_be_stored
 from broker_core.worker.questions.abilities import Ability
@@ -43,6 +43,7 @@ from gui.widgets.fitted_dialog import FieldsRoom
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import push_button
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.compose.code import LANGUAGES
@@ -117,9 +118,9 @@ class Composing(_Widget):
         self.error = label(role="critical", wrap=True, selectable=True)
         self.receipt = label(role="healthy", wrap=True, selectable=True)
         self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send)
-        self.show_button = QPushButton(tr("Show message"))
-        self.copy_button = QPushButton(tr("Copy ID"))
-        self.cancel_button = QPushButton(tr("Cancel"))
+        self.show_button = push_button("Show message", self._show_sent)
+        self.copy_button = push_button("Copy ID", self._copy_id)
+        self.cancel_button = push_button("Cancel", self._cancel_clicked)
         self.production = ProductionField(asked_for)
         self.past = PastDrafts(settings if resent is None else None, self, group=group_of_source(source))
         kept_in = settings if resent is None else None
@@ -171,9 +172,6 @@ class Composing(_Widget):
             menu.chosen.connect(self.form.fill)
         self._audience.changed.connect(self._show_effect)
         self.imports.changed.connect(self._imports_changed)
-        self.cancel_button.clicked.connect(self._cancel_clicked)
-        self.show_button.clicked.connect(self._show_sent)
-        self.copy_button.clicked.connect(self._copy_id)
         for button in (self.cancel_button, self.show_button, self.copy_button, self.send_button):
             button.setAutoDefault(False)
         shortcut = QShortcut(self)

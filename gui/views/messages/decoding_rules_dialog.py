@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QPlainTextEdit,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
@@ -28,6 +27,7 @@ from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -65,12 +65,11 @@ class DecodingRulesDialog(FittedDialog):
         self.unwraps = QCheckBox(tr("Undo compression (gzip, zlib, LZ4, Zstandard)"))
         self.masked_paths, self.masked_text = QPlainTextEdit(), QPlainTextEdit()
         self.error = Notice(theme)
-        self.error.set("")
         self.add = IconButton(theme, "plus", tip=tr("Add a rule"), on_click=lambda: self._add(""))
         self.remove = IconButton(theme, "x", tip=tr("Remove the rule"), on_click=self._remove)
         self.up = IconButton(theme, "caret-up", tip=tr("Earlier"), on_click=lambda: self._move(-1))
         self.down = IconButton(theme, "caret-down", tip=tr("Later"), on_click=lambda: self._move(1))
-        self.save_button = QPushButton(tr("Save"))
+        self.save_button = push_button("Save", self.save, role="primary")
         self._build()
         self._connect()
         self._fill(topic)
@@ -91,7 +90,7 @@ class DecodingRulesDialog(FittedDialog):
             box.setProperty("role", "code")
             box.setFont(mono_font())
             box.setTabChangesFocus(True)
-        self.browse = QPushButton(tr("Browse…"))
+        self.browse = push_button("Browse…", self._browse)
         self.form = QWidget()
         form = QFormLayout(self.form)
         form.setContentsMargins(0, 0, 0, 0)
@@ -116,9 +115,7 @@ class DecodingRulesDialog(FittedDialog):
         assert typed is not None
         typed.setAccessibleName(tr("Message type"))
         left = column(self.list, row(self.add, self.remove, self.up, self.down, 1, spacing=2), spacing=6)
-        cancel = QPushButton(tr("Cancel"))
-        cancel.clicked.connect(self.reject)
-        self.save_button.setProperty("role", "primary")
+        cancel = push_button("Cancel", self.reject)
         self.list.setAccessibleName(tr("Decoder rules"))
         self.list.setMaximumWidth(220)
         sides = row(left, (self.form, 1), spacing=16)
@@ -134,8 +131,6 @@ class DecodingRulesDialog(FittedDialog):
         self.topics.textChanged.connect(self._topics_changed)
         self.reading.currentIndexChanged.connect(lambda _index: self._write_states())
         self.schema.editingFinished.connect(self._read_types)
-        self.browse.clicked.connect(self._browse)
-        self.save_button.clicked.connect(self.save)
         self._book.saved.connect(self.accept)
         self._book.refused.connect(self._refused)
 

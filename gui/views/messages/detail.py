@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PropertyRow, property_rows
@@ -24,6 +24,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import on_language, said_button
 from gui.words.text import tr
@@ -180,7 +181,7 @@ class MessageDetailPane(Panel):
             self._context.navigate("message", physical_offset=self._detail.physical_offset)
 
     def _open_compare_menu(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         remembered, detail = self._remembered, self._detail
         if remembered is not None and detail is not None and remembered.physical_offset != detail.physical_offset:
             menu.addAction(
@@ -189,7 +190,7 @@ class MessageDetailPane(Panel):
             )
         menu.addAction(tr("With another message…"), self.compare)
         menu.addAction(tr("Remember this one for comparison"), self._remember)
-        menu.popup(self.compare_button.mapToGlobal(QPoint(0, self.compare_button.height() + 2)))
+        popup_below(menu, self.compare_button, 2)
 
     def _remember(self) -> None:
         self._remembered = self._detail
@@ -197,17 +198,12 @@ class MessageDetailPane(Panel):
     def _open_copy_menu(self) -> None:
         detail, body = self._detail, self.body.body
         if detail is not None and body is not None:
-            menu = self._menu()
+            menu = new_menu(self)
             add_copies(menu, detail, body)
-            menu.popup(self.copy_button.mapToGlobal(QPoint(0, self.copy_button.height() + 2)))
+            popup_below(menu, self.copy_button, 2)
 
     def _open_property_menu(self, property_: PropertyRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Copy value"), lambda: QGuiApplication.clipboard().setText(property_.value))
         menu.addAction(tr("Copy name and value"), lambda: self.property_grid.copy(CopyFormat.TSV))
         menu.popup(at)
-
-    def _menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return menu

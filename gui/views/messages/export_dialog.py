@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
@@ -14,6 +14,8 @@ from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.popups import ask_to_save
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, tr
 
@@ -40,7 +42,7 @@ class ExportDialog(FittedDialog):
         self.view = JobView(context.theme, self.job)
         self.show_button = IconButton(context.theme, "folder-open", tr("Show folder"), on_click=self._show_folder)
         self.close_button = QPushButton(" ")
-        self.go = QPushButton(tr("Export to…"))
+        self.go = push_button("Export to…", self._ask_path, role="primary")
         self._build()
         self.job.changed.connect(self._show)
         self._show()
@@ -78,8 +80,6 @@ class ExportDialog(FittedDialog):
         self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.filter.setFixedHeight(FILTER_HEIGHT)
         self.filter.setAccessibleName(tr("Filter"))
-        self.go.setProperty("role", "primary")
-        self.go.clicked.connect(self._ask_path)
         self.close_button.clicked.connect(self.reject)
         known = self._chosen.count >= 0
         count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
@@ -105,13 +105,7 @@ class ExportDialog(FittedDialog):
         return tr("Else what the masking rules hide is not in the file, and such messages cannot be sent from it again.")
 
     def _ask_path(self) -> None:
-        suffix = self.format.current
-        dialog = QFileDialog(self, tr("Export messages"), f"messages.{suffix}")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.selectFile(f"messages.{suffix}")
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.open()
+        ask_to_save(self, tr("Export messages"), f"messages.{self.format.current}", self.export)
 
     def _show(self) -> None:
         running = self.job.is_running

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QInputDialog, QPushButton, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
 from gui.models.filter_text import Clause, clauses, narrowed, without
@@ -19,6 +19,7 @@ from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
 from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row
+from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, ask_name, menu_text
 from gui.words.error_words import error_text
@@ -188,7 +189,7 @@ class FilterBar(QWidget):
     # ---- history and saved filters -------------------------------------------------------------------------------------
 
     def _open_history(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         history = self._memory.history
         for text in history[:_MENU_FILTERS_MAX]:
             menu.addAction(menu_text(text), partial(self._choose, text)).setToolTip(text)
@@ -200,7 +201,7 @@ class FilterBar(QWidget):
         menu.popup(self.history_button.mapToGlobal(self.history_button.rect().bottomLeft()))
 
     def _open_saved(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         save = menu.addAction(tr("Save this filter…"), self.ask_name)
         save.setEnabled(bool(self.text) and self.check())
         saved = self._memory.saved
@@ -217,11 +218,6 @@ class FilterBar(QWidget):
     def _save(self, name: str) -> None:
         if not self._memory.save(name, self.text):
             self.show_fault(UsageError(tr("There are too many saved filters: forget one first")))
-
-    def _menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return menu
 
     def _choose(self, text: str) -> None:
         self.set_text(text)

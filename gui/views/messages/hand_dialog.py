@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFormLayout, QSizePolicy, QWidget
 
 from broker_core.api import (
     ConsumeOutcome,
@@ -31,7 +31,9 @@ from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
+from gui.widgets.popups import opened
 from gui.widgets.production_bar import ProductionField
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.text import count_text, milliseconds_text, tr
@@ -94,7 +96,7 @@ class HandDialog(FittedDialog):
         self.outcome = Notice(theme)
         self.production = ProductionField(parent)
         self.go = IconButton(theme, "paper-plane-tilt", tr("Give to this consumer"), role="primary", on_click=self._start)
-        self._close = QPushButton(tr("Close"))
+        self._close = push_button("Close", self.reject)
         several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
         self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else several)
         self.setMinimumWidth(WIDTH)
@@ -118,14 +120,10 @@ class HandDialog(FittedDialog):
         effect = tr("Its listener runs once with each stored message. No offset moves, and nothing is stored.")
         lines = self.lay_out()
         fill(lines, label(self.windowTitle(), "card-title"), form, label(effect, "secondary", wrap=True))
-        for notice in (self.warning, self.outcome):
-            notice.set("")
-            lines.addWidget(notice)
-        lines.addWidget(self.production)
+        fill(lines, self.warning, self.outcome, self.production)
         self.production.changed.connect(self._check)
         lines.addStretch(1)
         self.set_foot(row(1, self._close, self.go))
-        self._close.clicked.connect(self.reject)
         self.go.setAutoDefault(False)
 
     def _places(self) -> str:
@@ -284,9 +282,7 @@ class Hand(QObject):
         """Open the dialog."""
         source, theme = self._context.source, self._context.theme
         dialog = HandDialog(source, theme, source.state, details, self._parent)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _read(self, details: list[MessageDetail]) -> None:
         self.open(details)

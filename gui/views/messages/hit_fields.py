@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, QSettings, Qt, Signal
-from PySide6.QtWidgets import QInputDialog, QMenu
+from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtWidgets import QInputDialog
 
 from broker_core.api import FilterError, parse_field
 from gui.models.hit_table import HitTableModel
@@ -16,6 +16,7 @@ from gui.models.table import CellKind, Column
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.popups import new_menu, opened
 from gui.words.error_words import error_line
 from gui.words.text import tr
 
@@ -54,8 +55,7 @@ class HitFields(QObject):
 
     def open_columns(self) -> None:
         """Open the menu of the columns."""
-        menu = QMenu(self.button)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self.button)
         for column in self._model.columns:
             action = menu.addAction(tr(column.title))
             action.setCheckable(True)
@@ -78,12 +78,10 @@ class HitFields(QObject):
     def ask_field(self) -> QInputDialog:
         """Ask for the field of a further column."""
         dialog = QInputDialog(self.button)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(tr("Add a property or a JSON path…"))
         dialog.setLabelText(tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state"))
         dialog.textValueSelected.connect(self.add_field)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def add_field(self, field: str) -> bool:
         """Show a field of the filter language as another column; False where it cannot be one, which is reported."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
-from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
 from gui.widgets.code_view import MARK_SHARE
+from gui.widgets.popups import new_menu
 from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, count_text, tr
 
@@ -194,8 +195,7 @@ class JsonTree(QTreeView):
 
     def _open_menu(self, at: QPoint) -> None:
         if self.indexAt(at).isValid():
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu = new_menu(self)
             menu.addAction(tr("Copy value"), self.copy_value)
             menu.popup(self.viewport().mapToGlobal(at))
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.stored_messages import (
@@ -43,6 +43,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened, popup_below
 from gui.widgets.said import said, said_button, segments
 from gui.words.error_words import error_text, kept_line
 from gui.words.text import bytes_text, count_text, duration_text, tr
@@ -71,12 +72,12 @@ class MessageView(PageView):
         self._line: Lifeline | None = None
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
-        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self._resend_clicked)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self.ask_resend)
         self.hand = Hand(context, self)
-        self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=self._hand_clicked)
-        self.compare_button = said_button(theme, "arrows-left-right", "Compare", on_click=self._compare_clicked)
+        self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=self.ask_hand)
+        self.compare_button = said_button(theme, "arrows-left-right", "Compare", on_click=self.compare)
         self._body_query: LatestQuery[MessageBody] = LatestQuery(self)
-        self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self._download_clicked)
+        self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self.ask_download)
         self.copy_button = said_button(theme, "copy", "Copy as", caret=True, on_click=self._open_copy_menu)
         self.picture = said(LifeLinePicture(theme, context.times), name="Life line")
         self.scale = said(segments({COMPRESSED: "Compressed time", TRUE: "True time"}), name="Scale of the life line")
@@ -149,11 +150,9 @@ class MessageView(PageView):
         dialog = ComposeDialog(
             self.context.source, self.context.theme, self._state, resent=self._detail, mask=mask, parent=self
         )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.sent.connect(lambda _topic, _receipt: self.refresh())
         dialog.shown_wanted.connect(self._show_sent)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def compare(self) -> CompareDialog | None:
         """Compare the message with one of its copies, or with any other."""
@@ -181,13 +180,11 @@ class MessageView(PageView):
         if self._detail is None or not self.download_button.isEnabled():
             return None
         dialog = QFileDialog(self, tr("Download body"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(f"{self._detail.topic}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
         place = self._detail.physical_offset
         dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def download(self, place: int, path: Path) -> None:
         """Read the whole body of a message and write its bytes to a file, off the GUI thread."""
@@ -212,18 +209,6 @@ class MessageView(PageView):
 
         self.context.notify(words, state=State.WARNING if answer.notice else State.HEALTHY)
 
-    def _download_clicked(self) -> None:
-        self.ask_download()
-
-    def _hand_clicked(self) -> None:
-        self.ask_hand()
-
-    def _resend_clicked(self) -> None:
-        self.ask_resend()
-
-    def _compare_clicked(self) -> None:
-        self.compare()
-
     def _show_sent(self, topic: str, receipt: object) -> None:
         offset, queue_id = getattr(receipt, "queue_offset", -1), getattr(receipt, "queue_id", -1)
         self.context.navigate("messages", topic=topic, queue=queue_id, offset=offset)
@@ -231,14 +216,12 @@ class MessageView(PageView):
     def _open_copy_menu(self) -> None:
         detail, body = self._detail, self.body.body
         if detail is not None and body is not None:
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu = new_menu(self)
             add_copies(menu, detail, body)
-            menu.popup(self.copy_button.mapToGlobal(QPoint(0, self.copy_button.height() + 2)))
+            popup_below(menu, self.copy_button, 2)
 
     def _open_event_menu(self, event: LifeEvent, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if event.physical_offset >= 0:
             words = tr("Open its life line") if event.is_other_life else tr("Show this record")
             menu.addAction(words, lambda: self._open_record(event))

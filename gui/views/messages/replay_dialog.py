@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QFileDialog,
     QFormLayout,
     QLineEdit,
     QPushButton,
@@ -31,7 +30,9 @@ from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox, SegmentedControl
+from gui.widgets.popups import ask_file, ask_folder
 from gui.widgets.production_bar import production_name
+from gui.widgets.said import push_button
 from gui.words.text import count_text, tr
 
 WIDTH = 680
@@ -80,8 +81,8 @@ class ReplayDialog(FittedDialog):
         self.folder_button = IconButton(theme, "folder-open", tr("Receipt…"), on_click=self._show_folder)
         self.pause_button = QPushButton(" ")
         self.close_button = QPushButton(" ")
-        self.dry_button = QPushButton(tr("Dry run"))
-        self.go = QPushButton(tr("Send them again"))
+        self.dry_button = push_button("Dry run", lambda: self.start(dry_run=True))
+        self.go = push_button("Send them again", self._go_clicked, role="primary")
         self._build(context)
         self._connect()
         self._show()
@@ -166,7 +167,6 @@ class ReplayDialog(FittedDialog):
         self.pace.setDecimals(3)
         self.pace.setValue(PACE_AT_FIRST)
         self.pace.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
-        self.go.setProperty("role", "primary")
         named = (
             (self.filter, "Filter"), (self.topic, "Topic"), (self.topic_text, "Topic"), (self.group, "Group"),
             (self.name_server, "Name server"),
@@ -220,8 +220,6 @@ class ReplayDialog(FittedDialog):
             changed.connect(lambda _value: self._show())
         self.pause_button.clicked.connect(self._pause_or_go_on)
         self.close_button.clicked.connect(self.reject)
-        self.dry_button.clicked.connect(lambda: self.start(dry_run=True))
-        self.go.clicked.connect(self._go_clicked)
         self.job.changed.connect(self._show)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -284,18 +282,10 @@ class ReplayDialog(FittedDialog):
             self.job.pause()
 
     def _ask_file(self) -> None:
-        dialog = QFileDialog(self, tr("From a file…"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Messages (*.jsonl *.csv *.parquet)")])
-        dialog.fileSelected.connect(self.use_file)
-        dialog.open()
+        ask_file(self, tr("From a file…"), self.use_file, kinds=[tr("Messages (*.jsonl *.csv *.parquet)")])
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self, tr("Journal of the replay"), str(replays_folder()))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self.resume)
-        dialog.open()
+        ask_folder(self, tr("Journal of the replay"), self.resume, str(replays_folder()))
 
     def _show_folder(self) -> None:
         if self.job.folder:

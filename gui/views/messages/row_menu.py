@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from gui.models.messages import MessageRow
 from gui.views.acting import add_acting
 from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.popups import new_menu
 from gui.words.text import tr
 
 
@@ -37,8 +38,7 @@ def popup_row_menu(grid: DataGrid[MessageRow], message: MessageRow, actions: Ite
 
 def popup_menu(grid: DataGrid[Any], actions: Iterable[Action], add_copies: Callable[[QMenu], None], at: QPoint) -> QMenu:
     """Open a menu of actions, and below them copies; it is deleted when it closes."""
-    menu = QMenu(grid)
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu = new_menu(grid)
     for one in actions:
         if isinstance(one, Acting):
             add_acting(menu, one.title, one.act, one.refusal)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, marks_of, parse_filter
 from broker_core.worker.questions.searches import SearchHits
@@ -40,6 +39,7 @@ from gui.widgets.basic import column, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
@@ -50,7 +50,6 @@ SHOW_INTERVAL_MS = 100
 """Interval of showing hits."""
 SELECTED_MAX = 1_000
 """More rows cannot be named in a filter: then the whole result is used."""
-AnyDialog = TypeVar("AnyDialog", ExportDialog, ReplayDialog)
 
 
 class SearchPanel(QWidget):
@@ -106,8 +105,8 @@ class SearchPanel(QWidget):
         self.hand = Hand(context, self)
         self.hit_times = HitTimes(theme, context.times)
         self.search_button = said_button(theme, "magnifying-glass", "Search", role="primary", on_click=self.bar.submit)
-        self.export_button = said_button(theme, "arrow-down", "Export…", role="small", on_click=self._export_clicked)
-        self.replay_button = said_button(theme, "repeat", "Replay…", role="small", on_click=self._replay_clicked)
+        self.export_button = said_button(theme, "arrow-down", "Export…", role="small", on_click=self.export)
+        self.replay_button = said_button(theme, "repeat", "Replay…", role="small", on_click=self.replay)
         self.fields = HitFields(theme, context.settings, self.model, self.grid, self._columns)
         self.missing = MissingNote()
         self.foot = label(role="caption")
@@ -200,7 +199,7 @@ class SearchPanel(QWidget):
         self.reader.sorting.connect(self._sorting)
         self.reader.failed.connect(self._not_read)
         self.reader.missing.connect(lambda notice: self.missing.say(broker_text(notice)))
-        self.grid.selected.connect(self._row_selected)
+        self.grid.selected.connect(self.selected)
         self.grid.menu_asked.connect(self._open_menu)
         header = self.grid.header
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -308,11 +307,11 @@ class SearchPanel(QWidget):
 
     def export(self) -> ExportDialog | None:
         """Open the dialog that writes messages to a file."""
-        return self._opened(ExportDialog(self._context, self.chosen(), self)) if self._can_take else None
+        return opened(ExportDialog(self._context, self.chosen(), self)) if self._can_take else None
 
     def replay(self) -> ReplayDialog | None:
         """Open the dialog that sends messages again."""
-        return self._opened(ReplayDialog(self._context, self.chosen(), self)) if self._can_take else None
+        return opened(ReplayDialog(self._context, self.chosen(), self)) if self._can_take else None
 
     def give(self) -> None:
         """Give the selected messages to one consumer."""
@@ -322,26 +321,10 @@ class SearchPanel(QWidget):
     def _can_take(self) -> bool:
         return self.run.state not in (SearchState.NONE, SearchState.FAILED)
 
-    def _export_clicked(self) -> None:
-        self.export()
-
-    def _replay_clicked(self) -> None:
-        self.replay()
-
-    @staticmethod
-    def _opened(dialog: AnyDialog) -> AnyDialog:
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
-
     # ---- rows ----------------------------------------------------------------------------------------------------------
 
-    def _row_selected(self, hit: MessageRow | None) -> None:
-        self.selected.emit(hit)
-
     def _open_menu(self, hit: MessageRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         view = self.grid.view
         cell = view.indexAt(view.viewport().mapFromGlobal(at))
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
@@ -10,6 +10,7 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.page import PageContext
+from gui.widgets.popups import opened
 from monitoring.state import ClusterState
 
 
@@ -69,10 +70,5 @@ class SendDialogs(QObject):
     def _composing(self, dialog: ComposeDialog) -> ComposeDialog:
         dialog.sent.connect(self.sent)
         dialog.shown_wanted.connect(self.shown_wanted)
-        dialog.stored_several.connect(self._several_sent)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
-
-    def _several_sent(self, topic: str, count: int) -> None:
-        self.sent.emit(topic, count)
+        dialog.stored_several.connect(self.sent)
+        return opened(dialog)

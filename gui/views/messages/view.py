@@ -49,7 +49,7 @@ class MessagesView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self._send_clicked)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self.ask_send)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
         self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
@@ -175,9 +175,6 @@ class MessagesView(PageView):
         self.search.bar.set_text(filter_text)
         self.search.bar.submit(plan_only=plan_only)
 
-    def _send_clicked(self) -> None:
-        self.ask_send()
-
     def _message_sent(self, topic: str, _sent: SendReceipt | int) -> None:
         if topic == self.pages.topic and self.pages.follows_end:
             self.pages.show_newest()
@@ -222,7 +219,7 @@ class MessagesView(PageView):
         self.pages.settled.connect(self._page_settled)
         self.pages.window_changed.connect(self.bar.show_window)
         self.pages.newer.connect(self.bar.show_new)
-        self.pages.send_wanted.connect(self._send_clicked)
+        self.pages.send_wanted.connect(self.ask_send)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)

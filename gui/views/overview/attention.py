@@ -17,7 +17,8 @@ from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.popups import new_menu, popup_below
+from gui.widgets.said import on_language, push_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.broker_words import broker_text
 from gui.words.text import duration_text, tr
@@ -47,9 +48,7 @@ class AttentionPanel(Panel):
         self._state: ClusterState | None = None
         self._unjudged_watch = UnjudgedWatch()
         self._unjudged = NOTHING
-        self.mute_button = said(QPushButton(), text="Mute…")
-        self.mute_button.setProperty("role", "link")
-        self.mute_button.clicked.connect(lambda _checked=False: self._open_mute_menu())
+        self.mute_button = push_button("Mute…", self._open_mute_menu, role="link")
         self.add_action(self.mute_button)
         self.rows = [_Row(context.theme, self._open, self._open_row_menu) for _ in range(ROWS_SHOWN)]
         # Not wrapped: one label with a height for its width, and the page takes the height that charts would like to have.
@@ -164,8 +163,7 @@ class AttentionPanel(Panel):
 
     def mute_menu(self) -> QMenu:
         """All open alerts, each with the lengths of a mute."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for alert in self._alerts[:MUTES_SHOWN]:
             add_mute_times(menu.addMenu(menu_text(alert_texts(alert)[0])), partial(self._mute, alert))
         menu.addSeparator()
@@ -174,15 +172,14 @@ class AttentionPanel(Panel):
 
     def row_menu(self, alert: OpenAlert) -> QMenu:
         """The menu of one alert."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         add_mute_times(menu, partial(self._mute, alert))
         menu.addSeparator()
         menu.addAction(tr("Change the rule…"), lambda: self._context.navigate("alerts", rule=alert.rule.rule_id))
         return menu
 
     def _open_mute_menu(self) -> None:
-        self.mute_menu().popup(self.mute_button.mapToGlobal(QPoint(0, self.mute_button.height())))
+        popup_below(self.mute_menu(), self.mute_button)
 
     def _open_row_menu(self, alert: OpenAlert, at: QPoint) -> None:
         self.row_menu(alert).popup(at)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QWidget
 
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.models.topics import TopicRow, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.theme.tokens import Size, State
@@ -81,16 +81,8 @@ def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[
     """Columns of the busiest topics; ``put_rates`` returns the sparkline of a topic by name."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG),
-        Column("in", "In", lambda row: rate_text(row.put_rate), sort=lambda row: row.put_rate, right=True, width=72),
-        Column(
-            "size",
-            "Size",
-            lambda row: bytes_text(row.average_bytes),
-            sort=lambda row: row.average_bytes,
-            right=True,
-            width=80,
-            gives_way=1,
-        ),
+        number_column("in", "In", lambda row: row.put_rate, rate_text, width=72),
+        number_column("size", "Size", lambda row: row.average_bytes, bytes_text, width=80, gives_way=1),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: put_rates(row.name), width=82),
     ]
 
@@ -99,20 +91,12 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
     """Columns of the consumer lag; ``lags`` returns the sparkline of a group by name."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
-        Column(
-            "lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, state=lag_state,
-            right=True, width=80,
-        ),
-        Column("behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms,
-               right=True, width=66),
-        Column(
-            "change", "Change", lambda row: _change_text(row.change_per_second), sort=lambda row: row.change_per_second,
-            tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), right=True, dim=True, width=72,
-        ),
-        Column(
-            "spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
-            width=82, gives_way=1,
-        ),
+        number_column("lag", "Lag", lambda row: row.lag_messages, state=lag_state, width=80),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
+        number_column("change", "Change", lambda row: row.change_per_second, _change_text,
+                      tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), dim=True, width=72),
+        Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
+               width=82, gives_way=1),
         Column("drains", "Drains", drains_text, sort=lambda row: row.drains_seconds, right=True, dim=True, width=78),
     ]  # fmt: skip
 

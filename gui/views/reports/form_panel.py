@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from enum import Enum
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QLineEdit, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
 from gui.operations.report_estimate import START_S, EstimateRequest, Expected, expected_s
@@ -21,6 +21,7 @@ from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.popups import ask_folder, opened
 from gui.widgets.said import on_language, said, said_button, say, say_items
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
@@ -328,8 +329,7 @@ class FormPanel(Panel):
         if self._runner.schedules is None:
             return
         dialog = ScheduleDialog(self._theme, self._runner.schedules, self.order, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        opened(dialog)
 
     def _write_schedules(self) -> None:
         count = len(self._runner.schedules.all) if self._runner.schedules is not None else 0
@@ -342,12 +342,7 @@ class FormPanel(Panel):
             QGuiApplication.clipboard().setText(order.command_text())
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, tr("Folder of a store"), self.stores[-1] if self.stores else "")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self._add_folder)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_folder(self, tr("Folder of a store"), self._add_folder, self.stores[-1] if self.stores else "")
 
     def _add_folder(self, path: str) -> None:
         given = self.folder.text().strip(f" {os.pathsep}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
 
@@ -17,6 +17,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said
 from gui.words.error_words import error_line, error_text
 from gui.words.text import TimeZoneChoice, shown_language, tr
@@ -90,8 +91,7 @@ class HistoryPanel(Panel):
 
     def menu_of(self, run: PastRun) -> QMenu:
         """The menu of a result."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.addAction(tr("Show result"), lambda: self.shown.emit(run))
         compare = menu.addAction(tr("Compare with the previous"), lambda: self.compare_wanted.emit(run))
         compare.setEnabled(self.previous(run) is not None)
@@ -107,7 +107,6 @@ class HistoryPanel(Panel):
     def ask_delete(self, run: PastRun) -> QMessageBox:
         """Ask before a result is deleted."""
         box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setText(tr("Delete this result of “{title}”?", title=tr(run.title)))
         box.setInformativeText(tr("{folder} and all files in it are removed. Stored messages stay.", folder=run.folder))
@@ -115,8 +114,7 @@ class HistoryPanel(Panel):
         keep = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(keep)
         delete.clicked.connect(lambda: self._deleting.start(lambda: delete_run(run)))
-        box.open()
-        return box
+        return opened(box)
 
     def _clicked(self) -> None:
         run = self.grid.selected_row

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QInputDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QInputDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
@@ -15,6 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.popups import ask_file, opened
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from spark_reports import saved_queries
@@ -72,8 +73,7 @@ class QueryField(QWidget):
         dialog.setLabelText(tr("Name: letters, digits, spaces, - and _"))
         dialog.setTextValue(str(self.saved.currentData() or ""))
         dialog.textValueSelected.connect(self.save)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        opened(dialog)
 
     def save(self, name: str) -> None:
         """Save the query; it replaces one of the same name."""
@@ -231,11 +231,7 @@ class OwnFields(QWidget):
         return made
 
     def _browse(self, field: QLineEdit) -> None:
-        dialog = QFileDialog(self, tr("Choose file"), field.text())
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(field.setText)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_file(self, tr("Choose file"), field.setText, start=field.text())
 
 
 def _mark(field: QLineEdit, parameter: Parameter, text: str) -> None:

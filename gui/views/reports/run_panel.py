@@ -51,7 +51,6 @@ class RunPanel(Panel):
         self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self.again_wanted.emit)
         self.total = label(role="secondary")
         self.fault = Notice(theme)
-        self.fault.set("")
         for widget in (self.chip, self.cancel_button, self.again_button):
             self.add_action(widget)
         fill(self.content, self._stages, self.fault, self.total)

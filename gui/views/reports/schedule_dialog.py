@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QComboBox, QPushButton, QTimeEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QTimeEdit, QWidget
 
 from gui.models.reports import ReportOrder
 from gui.models.schedules import DAYS, Schedule
@@ -11,6 +11,7 @@ from gui.operations.report_schedules import ReportSchedules
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, IconButton, Line, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.text import tr
 from spark_reports.catalog import CLUSTER, reports
 
@@ -36,9 +37,8 @@ class ScheduleDialog(FittedDialog):
         self.time.setDisplayFormat("HH:mm")
         self.time.setAccessibleName(tr("Time"))
         self.add = IconButton(theme, "plus", tr("Schedule"), role="primary", on_click=self._add)
-        self.close_button = QPushButton(tr("Close"))
+        self.close_button = push_button("Close", self.reject)
         self.close_button.setDefault(True)
-        self.close_button.clicked.connect(self.reject)
         self._list = column(spacing=2)
         lines = self.lay_out()
         if order is not None:

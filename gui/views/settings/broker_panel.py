@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QFormLayout, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit
 
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
@@ -23,7 +23,8 @@ from gui.views.page import PageContext
 from gui.widgets.basic import fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.popups import ask_folder
+from gui.widgets.said import on_language, push_button, said
 from gui.words.text import tr
 
 HISTORY_MIB = 1_024
@@ -39,7 +40,7 @@ class BrokerPanel(Panel):
         super().__init__(" ")
         self._context = context
         self.store = QLineEdit()
-        self.browse = said(QPushButton(), text="Choose…")
+        self.browse = push_button("Choose…", self._ask_folder)
         self.name_server = QLineEdit()
         self.broker = QLineEdit()
         self.history = QLineEdit()
@@ -50,11 +51,10 @@ class BrokerPanel(Panel):
             text="An empty field means the default. A taken port is replaced by the next free one. The folder counts from the "
             "next start of Orbit; another one is another store, and what is in this one stays where it is.",
         )
-        self.save = said(QPushButton(), text="Save")
-        self.save.setProperty("role", "primary")
-        self.restart = said(QPushButton(), text="Restart the broker")
-        self.settings_button = said(QPushButton(), text="Broker settings")
-        self.open_folder = said(QPushButton(), text="Open the folder")
+        self.save = push_button("Save", self.keep, role="primary")
+        self.restart = push_button("Restart the broker", self._restart)
+        self.settings_button = push_button("Broker settings", lambda: context.navigate("broker_settings"))
+        self.open_folder = push_button("Open the folder", self._open_folder)
         self.facts = KeyValueList()
         names = ("Folder of the messages", "Port of the name server", "Port of the broker", "History, MiB")
         self._names = [said(QLabel(), text=name) for name in names]
@@ -65,11 +65,6 @@ class BrokerPanel(Panel):
         for field in self._fields():
             field.textEdited.connect(lambda _text: self._check())
             field.returnPressed.connect(self.keep)
-        self.browse.clicked.connect(lambda _checked=False: self._ask_folder())
-        self.save.clicked.connect(lambda _checked=False: self.keep())
-        self.restart.clicked.connect(lambda _checked=False: self._restart())
-        self.settings_button.clicked.connect(lambda _checked=False: context.navigate("broker_settings"))
-        self.open_folder.clicked.connect(lambda _checked=False: self._open_folder())
         self.show_saved()
         said(self, title="Embedded broker", subtitle="used from its next start on")
         on_language(self, self._write_texts)
@@ -166,12 +161,7 @@ class BrokerPanel(Panel):
             QDesktopServices.openUrl(QUrl.fromLocalFile(ready.store_directory))
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self, tr("Folder of the messages"), self.store.text() or str(default_store().parent))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self._folder_chosen)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_folder(self, tr("Folder of the messages"), self._folder_chosen, self.store.text() or str(default_store().parent))
 
     def _folder_chosen(self, folder: str) -> None:
         self.store.setText(folder)

@@ -63,7 +63,7 @@ class ConnectionsPanel(QWidget):
             theme, "arrow-square-out", role="small", on_click=self._open_beside, tip="In a window of its own"
         )
         self.change_button = said_button(theme, "gear-six", role="small", on_click=self._change, tip="Change this connection…")
-        self.delete_button = said_button(theme, "trash", role="small", on_click=self._delete, tip="Delete this connection…")
+        self.delete_button = said_button(theme, "trash", role="small", on_click=self.ask_delete, tip="Delete this connection…")
         self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
         self.restart_button = said_button(
             theme, "arrow-clockwise", "Restart", role="small", on_click=context.restart_worker, name="Restart the broker"
@@ -74,7 +74,6 @@ class ConnectionsPanel(QWidget):
         self.hop_grid = said(DataGrid(self.hops, theme), empty="Not tried yet.")
         self.doctor_title = said(label(role="panel-title"), text="Connection doctor")
         self.fault = Notice(theme)
-        self.fault.set("")
         self._build()
         self.doctor.changed.connect(self._show_hops)
         self.probe.changed.connect(self._show_hops)
@@ -132,9 +131,6 @@ class ConnectionsPanel(QWidget):
             ask_for_cluster(clusters, theme, self.window(), chosen.cluster)
         else:
             ask_to_change(clusters, theme, self.window(), chosen.cluster).finished.connect(lambda _code: self.refresh())
-
-    def _delete(self) -> None:
-        self.ask_delete()
 
     def ask_delete(self) -> ActionDialog | None:
         """Ask whether to delete the selected connection."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QKeySequenceEdit, QPushButton
+from PySide6.QtWidgets import QKeySequenceEdit
 
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.key_choices import KeyChoices, shown
@@ -17,7 +17,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.said import on_language, push_button, said
 from gui.words.text import UNKNOWN, tr
 
 FIELD_WIDTH = 190
@@ -59,11 +59,11 @@ class KeyboardPanel(Panel):
         self.field = said(QKeySequenceEdit(), name="New key: press it")
         self.field.setMaximumSequenceLength(1)
         self.field.setFixedWidth(FIELD_WIDTH)
-        self.sheet = said(QPushButton(), text="Show the keyboard shortcuts")
-        self.change_button = said(QPushButton(), text="Change the key")
-        self.clear_button = said(QPushButton(), text="No key")
-        self.reset_button = said(QPushButton(), text="Reset the key")
-        self.reset_all_button = said(QPushButton(), text="Reset all keys")
+        self.sheet = push_button("Show the keyboard shortcuts", lambda: self._actions.run("help.shortcuts"))
+        self.change_button = push_button("Change the key", self.change)
+        self.clear_button = push_button("No key", self.clear)
+        self.reset_button = push_button("Reset the key", self.reset)
+        self.reset_all_button = push_button("Reset all keys", self.reset_all)
         self.fault = label(role="warning", wrap=True)
         self.note = said(
             label(role="caption", wrap=True),
@@ -86,11 +86,6 @@ class KeyboardPanel(Panel):
         self.grid.selected.connect(lambda _row: self._show_selected())
         self.grid.activated.connect(lambda _row: self.field.setFocus(Qt.FocusReason.OtherFocusReason))
         self.field.keySequenceChanged.connect(lambda _keys: self._check())
-        self.change_button.clicked.connect(lambda _checked=False: self.change())
-        self.clear_button.clicked.connect(lambda _checked=False: self.clear())
-        self.reset_button.clicked.connect(lambda _checked=False: self.reset())
-        self.reset_all_button.clicked.connect(lambda _checked=False: self.reset_all())
-        self.sheet.clicked.connect(lambda _checked=False: self._actions.run("help.shortcuts"))
         self._actions.changed.connect(self.refresh)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QTimeEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QTimeEdit, QWidget
 
 from gui.settings.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTICES_KEY, is_on, whole_number
@@ -15,7 +15,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import fill, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, say, segments
+from gui.widgets.said import on_language, push_button, said, say, segments
 from gui.words.text import LANGUAGES, shown_language
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
@@ -58,8 +58,7 @@ class AppearancePanel(_Section):
         self.scale = said(QComboBox(), name="Scale")
         self.scale.addItems([f"{scale} %" for scale in SCALES_PERCENT])
         self.scale.activated.connect(lambda place: context.settings.setValue(SCALE_KEY, SCALES_PERCENT[place]))
-        self.reset = said(QPushButton(), text="Reset the layout")
-        self.reset.clicked.connect(lambda _checked=False: context.actions.run("window.reset_layout"))
+        self.reset = push_button("Reset the layout", lambda: context.actions.run("window.reset_layout"))
         self.add("Theme", self.theme)
         self.add("Rows of tables", self.density)
         self.add("Scale", self.scale)
@@ -112,8 +111,7 @@ class NotificationsPanel(_Section):
         self.quiet = said(QCheckBox(), text="Every day from", name="Quiet hours")
         self.quiet_from, self.quiet_to = _time_field(), _time_field()
         self._until = said(QLabel(), text="to")
-        self.rules = said(QPushButton(), text="Open the alerts")
-        self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
+        self.rules = push_button("Open the alerts", lambda: context.navigate("alerts"))
         self.add("Warnings and alerts", self.desktop)
         self.add("Quiet hours", self.quiet, self.quiet_from, self._until, self.quiet_to)
         self.add("When the window is closed", self.tray)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.administration import StorePicture
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
 from gui.widgets.basic import column, row
@@ -40,21 +40,11 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
     """Consume queues by topic."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=68),
-        Column(
-            "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=96
-        ),
-        Column(
-            "behind",
-            "Behind",
-            lambda row: count_text(row.behind),
-            sort=lambda row: row.behind,
-            tip=lambda _row: tr("Entries in memory that are not in the files yet"),
-            right=True,
-            width=62,
-        ),
-        Column("size", "Size", lambda row: bytes_text(row.size), sort=lambda row: row.size,
-               tip=lambda row: bytes_exact_text(row.size), right=True, width=84),
+        number_column("queues", "Queues", lambda row: row.queues, str, width=68),
+        number_column("entries", "Entries", lambda row: row.entries, width=96),
+        number_column("behind", "Behind", lambda row: row.behind,
+                      tip=lambda _row: tr("Entries in memory that are not in the files yet"), width=62),
+        number_column("size", "Size", lambda row: row.size, bytes_text, tip=lambda row: bytes_exact_text(row.size), width=84),
     ]  # fmt: skip
 
 
@@ -94,7 +84,7 @@ def cleaning_columns(times: TimeZoneChoice) -> list[Column[CleaningRow]]:
         Column("trigger", "Why", lambda row: tr(TRIGGER_NAMES.get(row.trigger, row.trigger))),
         Column("files", "Files", _files_text, sort=lambda row: row.log_files, tip=_cleaning_tip,
                state=lambda row: State.CRITICAL if row.error else None, right=True, width=64),
-        Column("freed", "Freed", lambda row: bytes_text(row.log_bytes), sort=lambda row: row.log_bytes, right=True, width=78),
+        number_column("freed", "Freed", lambda row: row.log_bytes, bytes_text, width=78),
     ]  # fmt: skip
 
 

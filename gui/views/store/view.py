@@ -29,6 +29,7 @@ from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.popups import opened
 from gui.widgets.said import said, said_button
 from gui.words.error_words import error_line
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
@@ -66,10 +67,9 @@ class StoreView(PageView):
         """Only for an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self.clean_button = said_button(theme, "trash", "Clean now…", on_click=self._clean_clicked, name="Clean now…")
+        self.clean_button = said_button(theme, "trash", "Clean now…", on_click=self.ask_clean, name="Clean now…")
         self.header.add_action(self.clean_button)
         self.problem = Notice(theme)
-        self.problem.set("")
         self.log_panel = Panel(" ")
         self.positions = label(role="caption")
         self.strip = LogStrip(theme, times)
@@ -182,12 +182,7 @@ class StoreView(PageView):
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.succeeded.connect(lambda _answer: self._cleaned())
-        dialog.open()
-        dialog.finished.connect(dialog.deleteLater)
-        return dialog
-
-    def _clean_clicked(self) -> None:
-        self.ask_clean()
+        return opened(dialog)
 
     def _cleaned(self) -> None:
         self.context.notify(lambda: tr("Expired files were deleted"), state=State.HEALTHY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
 from gui.models.tail import ColourRule
@@ -16,6 +16,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
 from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.error_words import error_text
 from gui.words.text import tr
 
@@ -39,8 +40,8 @@ class TailRulesDialog(FittedDialog):
         self.lines: list[_Line] = []
         self.error = label(role="critical", wrap=True, selectable=True)
         self.add_button = IconButton(theme, "plus", tr("Add rule"), role="quiet", on_click=self.add)
-        self.use_button = QPushButton(tr("Use rules"))
-        self._cancel = QPushButton(tr("Cancel"))
+        self.use_button = push_button("Use rules", lambda: self.wanted.emit(self.rules()), role="primary")
+        self._cancel = push_button("Cancel", self.reject)
         self._lines = QVBoxLayout()
         self._build()
         for rule in rules or (ColourRule("", MARKS[0]),):
@@ -68,7 +69,6 @@ class TailRulesDialog(FittedDialog):
         self.setMinimumWidth(WIDTH)
         effect = tr("Messages that arrive from now on are marked by the first rule that they pass.")
         self.error.hide()
-        self.use_button.setProperty("role", "primary")
         self._lines.setSpacing(6)
         fill(
             self.lay_out(),
@@ -78,8 +78,6 @@ class TailRulesDialog(FittedDialog):
             row(self.add_button, 1),
         )
         self.set_foot(self.error, row(1, self._cancel, self.use_button))
-        self._cancel.clicked.connect(self.reject)
-        self.use_button.clicked.connect(lambda: self.wanted.emit(self.rules()))
 
     def _remove(self, line: _Line) -> None:
         self.lines.remove(line)

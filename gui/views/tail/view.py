@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, OrbitError
 from broker_core.worker.questions.searches import Followed, StartFollow
@@ -25,11 +25,12 @@ from gui.views.tail.filter_bar import TailBar
 from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
 from gui.views.tail.tail_rules_dialog import TailRulesDialog
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import said, said_button, say
 from gui.words.error_words import error_text
 from gui.words.text import bytes_text, count_text, rate_text, tr
@@ -64,7 +65,7 @@ class TailView(PageView):
             on_click=self.search_stored,
             tip="The same topics and filter as a search; Ctrl+Enter in the filter shows its plan first",
         )
-        self.rules_button = IconButton(theme, "tag", " ", on_click=self._rules_clicked)
+        self.rules_button = IconButton(theme, "tag", " ", on_click=self.ask_rules)
         self.clear_button = said_button(theme, "trash", "Clear", on_click=self.clear)
         self.pause_button = IconButton(theme, "pause", " ", role="primary", on_click=self.toggle_pause)
         self.status = Chip(theme)
@@ -168,13 +169,8 @@ class TailView(PageView):
     def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""
         dialog = TailRulesDialog(self.context.theme, self.rules, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(lambda rules: self._use_rules(dialog, rules))
-        dialog.open()
-        return dialog
-
-    def _rules_clicked(self) -> None:
-        self.ask_rules()
+        return opened(dialog)
 
     def _use_rules(self, dialog: TailRulesDialog, rules: list[ColourRule]) -> None:
         def used() -> None:
@@ -197,9 +193,7 @@ class TailView(PageView):
         self.bars.setFixedHeight(BARS_HEIGHT)
         self.bars.setMinimumHeight(BARS_HEIGHT)
         arrivals.content.addWidget(self.bars)
-        self.content.addWidget(arrivals)
-        self.notice.set("")
-        self.content.addWidget(self.notice)
+        fill(self.content, arrivals, self.notice)
         table = Panel(flush=True)
         table.content.setSpacing(0)
         table.content.addWidget(self.grid, 1)
@@ -351,8 +345,7 @@ class TailView(PageView):
         self.context.navigate("messages", topic=message.topic, queue=message.queue_id, offset=message.queue_offset)
 
     def _open_menu(self, message: TailRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         clipboard = QGuiApplication.clipboard()
         menu.addAction(tr("Open message"), lambda: self._open_message(message))
         menu.addSeparator()

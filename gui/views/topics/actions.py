@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from gui.models.topics import TopicRow, topic_group_rows
@@ -11,6 +10,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageContext
+from gui.widgets.popups import opened
 from gui.words.text import count_text, tr
 from monitoring.admin.topics import delete_requests
 from monitoring.sources.base import ClusterSource
@@ -27,10 +27,8 @@ def send_dialog(context: PageContext, state: ClusterState | None, topic: str, pa
         context.navigate("messages", topic=sent_to, queue=queue, offset=offset)
 
     dialog = ComposeDialog(context.source, context.theme, state, topic=topic, settings=context.settings, parent=parent)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.shown_wanted.connect(show)
-    dialog.open()
-    return dialog
+    return opened(dialog)
 
 
 def delete_fault(topic: TopicRow, state: ClusterState) -> str:

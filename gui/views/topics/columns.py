@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gui.models.favourites import FAVOURITES
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import TopicMeasure
 from gui.models.topics import TopicGroupRow, TopicHealth, TopicRow
 from gui.theme.tokens import State
@@ -82,50 +82,19 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
                tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=36),
         Column("type", "Type", lambda row: type_text(sources.topic_type(row)),
                kind=CellKind.TAG, state=lambda row: type_state(sources.topic_type(row)), width=104, gives_way=3),
-        Column(
-            "queues",
-            "Queues W / R",
-            lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
-            sort=lambda row: (row.write_queues, row.read_queues),
-            right=True,
-            width=104,
-            gives_way=5,
-        ),
+        Column("queues", "Queues W / R", lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
+               sort=lambda row: (row.write_queues, row.read_queues), right=True, width=104, gives_way=5),
     ]  # fmt: skip
 
 
 def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     return [
-        Column(
-            "in",
-            "In /s",
-            lambda row: rate_number(row.put_rate),
-            sort=lambda row: row.put_rate,
-            kind=CellKind.STRONG,
-            right=True,
-            width=76,
-        ),
+        number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=76),
         Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
                value=sources.put_rates, width=84, gives_way=4),
-        Column(
-            "size",
-            "Avg size",
-            lambda row: bytes_text(row.average_bytes),
-            sort=lambda row: row.average_bytes,
-            tip=lambda _row: tr("Body size of what was written since the broker started"),
-            right=True,
-            width=78,
-            gives_way=8,
-        ),
-        Column(
-            "kept",
-            "Messages kept",
-            lambda row: count_text(row.kept_messages),
-            sort=lambda row: _known(row.kept_messages),
-            right=True,
-            width=108,
-            gives_way=2,
-        ),
+        number_column("size", "Avg size", lambda row: row.average_bytes, bytes_text,
+                      tip=lambda _row: tr("Body size of what was written since the broker started"), width=78, gives_way=8),
+        number_column("kept", "Messages kept", lambda row: row.kept_messages, known=True, width=108, gives_way=2),
     ]  # fmt: skip
 
 
@@ -133,29 +102,14 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     return [
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
                tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168, gives_way=6),
-        Column(
-            "lag",
-            "Lag",
-            lambda row: count_text(row.lag_messages),
-            sort=lambda row: row.lag_messages,
-            state=lambda row: State.WARNING if row.health is TopicHealth.LAGGING else None,
-            right=True,
-            width=72,
-        ),
+        number_column("lag", "Lag", lambda row: row.lag_messages,
+                      state=lambda row: State.WARNING if row.health is TopicHealth.LAGGING else None, width=72),
         Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
                sort=lambda row: _measured_bytes(sources.measure(row)),
                tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)), right=True, width=100,
                gives_way=1),
-        Column(
-            "last",
-            "Last write",
-            age_text,
-            sort=lambda row: _known(row.age_ms),
-            right=True,
-            dim=True,
-            width=84,
-            gives_way=7,
-        ),
+        Column("last", "Last write", age_text, sort=lambda row: known_number(row.age_ms), right=True, dim=True, width=84,
+               gives_way=7),
     ]  # fmt: skip
 
 
@@ -163,10 +117,8 @@ def group_columns() -> list[Column[TopicGroupRow]]:
     """Columns of the table of groups on a topic."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
-        Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, right=True, width=66),
-        Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=62
-        ),
+        number_column("lag", "Lag", lambda row: row.lag_messages, width=66),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         Column("clients", "Clients", members_text, sort=lambda row: row.members, right=True, dim=True, width=64),
     ]
 
@@ -232,7 +184,3 @@ def _writes_text(row: TopicRow) -> str:
     if math.isnan(row.put_rate):
         return UNKNOWN
     return tr("no writes")
-
-
-def _known(value: int) -> int | None:
-    return value if value >= 0 else None

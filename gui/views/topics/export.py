@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from broker_core.api import TopicSettings
 from gui.operations.files import write_file
 from gui.theme.tokens import State
 from gui.views.page import PageContext
+from gui.widgets.popups import ask_to_save
 from gui.widgets.said import said_button
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
@@ -33,7 +34,7 @@ class TopicsExport(QObject):
         self._topics = topics
         self._page = page
         self.button = said_button(
-            context.theme, "arrow-square-out", on_click=self._clicked, tip="Export the settings of the topics that are listed…"
+            context.theme, "arrow-square-out", on_click=self.ask_path, tip="Export the settings of the topics that are listed…"
         )
 
     def ask_path(self) -> QFileDialog | None:
@@ -41,15 +42,8 @@ class TopicsExport(QObject):
         if not self._topics():
             self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.WARNING)
             return None
-        dialog = QFileDialog(self._page, tr("Export settings of topics"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(["JSON (*.json)", "CSV (*.csv)"])
-        dialog.setDefaultSuffix("json")
-        dialog.selectFile("topics.json")
-        dialog.fileSelected.connect(lambda name: self.write(Path(name)))
-        dialog.open()
-        return dialog
+        kinds = ["JSON (*.json)", "CSV (*.csv)"]
+        return ask_to_save(self._page, tr("Export settings of topics"), "topics.json", self.write, kinds)
 
     def write(self, path: Path) -> None:
         """Write the settings off the GUI thread, as CSV where the name says so."""
@@ -57,9 +51,6 @@ class TopicsExport(QObject):
         make = topics_csv if path.suffix.lower() == ".csv" else topics_json
         count = count_text(len(topics))
         write_file(self, path, lambda: make(topics), lambda _size: self._written(count, path), self._not_written)
-
-    def _clicked(self) -> None:
-        self.ask_path()
 
     def _written(self, count: str, path: Path) -> None:
         self._context.notify(lambda: tr("{count} topics are exported to {path}", count=count, path=path), state=State.HEALTHY)

@@ -28,6 +28,7 @@ from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.widgets.popups import ask_file, ask_to_save
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
 from gui.words.error_words import error_line, error_text
@@ -66,7 +67,7 @@ class ImportTopicsDialog(FittedDialog):
         self._refusal = read_only_reason(context.source)
         self.model: ColumnTableModel[TopicImport] = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
-        self.choose_button = IconButton(context.theme, "folder-open", tr("Choose a file…"), on_click=self._choose_clicked)
+        self.choose_button = IconButton(context.theme, "folder-open", tr("Choose a file…"), on_click=self.ask_file)
         self.file_name = ElidedLabel(role="secondary", mode=Qt.TextElideMode.ElideMiddle)
         self.changes = QCheckBox(tr("Change the settings of topics that there are"))
         self.counts = label(role="secondary")
@@ -84,13 +85,8 @@ class ImportTopicsDialog(FittedDialog):
 
     def ask_file(self) -> QFileDialog:
         """Let the user choose a file."""
-        dialog = QFileDialog(self, tr("Import topics"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Settings of topics (*.json *.csv)"), tr("All files (*)")])
-        dialog.fileSelected.connect(lambda name: self.read(Path(name)))
-        dialog.open()
-        return dialog
+        kinds = [tr("Settings of topics (*.json *.csv)"), tr("All files (*)")]
+        return ask_file(self, tr("Import topics"), lambda name: self.read(Path(name)), kinds=kinds)
 
     def read(self, path: Path) -> None:
         """Read a file and the present settings."""
@@ -169,9 +165,6 @@ class ImportTopicsDialog(FittedDialog):
         self.grid.view.clicked.connect(self._clicked)
         space = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         space.activated.connect(lambda: self.toggle(self.grid.selected_row))
-
-    def _choose_clicked(self) -> None:
-        self.ask_file()
 
     def _clicked(self, index: QModelIndex) -> None:
         if self.model.columns[index.column()].key == "taken":
@@ -270,13 +263,7 @@ class ImportTopicsDialog(FittedDialog):
     # ---- the receipt -----------------------------------------------------------------------------------------------
 
     def _ask_receipt(self) -> None:
-        dialog = QFileDialog(self, tr("Receipt of the import"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("topics-receipt.csv")
-        dialog.fileSelected.connect(lambda name: self.write_receipt(Path(name)))
-        dialog.open()
+        ask_to_save(self, tr("Receipt of the import"), "topics-receipt.csv", self.write_receipt)
 
     def write_receipt(self, path: Path) -> None:
         """Write the result of each as CSV, off the GUI thread."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import CreateTopic
@@ -18,6 +18,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.production_bar import ProductionField
+from gui.widgets.said import push_button
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.sources.base import ClusterSource
@@ -64,10 +65,8 @@ class NewTopicDialog(FittedDialog):
             self.permission.addItem(tr(text), value)
         self.error = label(role="critical", wrap=True, selectable=True)
         self.error.hide()
-        self.create_button = QPushButton(tr("Create topic"))
-        self.create_button.setProperty("role", "primary")
+        self.create_button = push_button("Create topic", self._create, role="primary")
         self.create_button.setDefault(True)
-        self.create_button.clicked.connect(self._create)
         self.name.textChanged.connect(self._check)
         self.production = ProductionField(parent)
         self.production.changed.connect(self._check)
@@ -83,9 +82,8 @@ class NewTopicDialog(FittedDialog):
         return topic_name_fault(self.name.text(), self._existing())
 
     def _build(self) -> None:
-        cancel = QPushButton(tr("Cancel"))
+        cancel = push_button("Cancel", self.reject)
         cancel.setAutoDefault(False)
-        cancel.clicked.connect(self.reject)
         form = QFormLayout()
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)

@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, TopicSettings, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
@@ -37,6 +37,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import in_panel
+from gui.widgets.popups import new_menu, opened, popup_below
 from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, duration_text, rate_text, tr
@@ -157,9 +158,7 @@ class TopicView(PageView):
         name = self._row.name
         dialog = delete_dialog(self.context.source, self.context.theme, self._row, self._state, self)
         dialog.succeeded.connect(lambda _answers: self._deleted(name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
@@ -334,19 +333,17 @@ class TopicView(PageView):
     # ---- menus ---------------------------------------------------------------------------------------------------------
 
     def _open_more(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         kept = self._topic in self.favourites
         words = tr("Remove from favourites") if kept else tr("Add to favourites")
         menu.addAction(words, lambda: self.favourites.toggle(self._topic))
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._topic))
         menu.addSeparator()
         add_acting(menu, tr("Delete topic…"), self.ask_delete, read_only_reason(self.context.source))
-        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
+        popup_below(menu, self.more_button)
 
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.addAction(
             tr("Open group {group}", group=menu_name(group.name)), lambda: self.context.navigate("consumers", group=group.name)
         )

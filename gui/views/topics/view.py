@@ -34,6 +34,7 @@ from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
@@ -62,9 +63,9 @@ class TopicsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self.import_button = said_button(theme, "folder-open", "Import…", on_click=self._import_clicked)
+        self.import_button = said_button(theme, "folder-open", "Import…", on_click=self.ask_import)
         self.header.add_action(self.import_button)
-        self.new_button = said_button(theme, "plus", "New topic", role="primary", on_click=self._new_clicked)
+        self.new_button = said_button(theme, "plus", "New topic", role="primary", on_click=self.ask_new_topic)
         self.header.add_action(self.new_button)
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
@@ -165,18 +166,14 @@ class TopicsView(PageView):
     def ask_new_topic(self) -> NewTopicDialog:
         """Open the dialog for a new topic."""
         dialog = NewTopicDialog(self.context.source, self._names, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.created.connect(self._topic_created)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def ask_import(self) -> ImportTopicsDialog:
         """Open the dialog that imports settings of topics from a file."""
         dialog = ImportTopicsDialog(self.context, self._is_own_of_broker, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.imported.connect(lambda _count: self.facts.forget())
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _is_own_of_broker(self, name: str) -> bool:
         return any(topic.name == name and topic.is_system for topic in self.model.rows)
@@ -222,9 +219,7 @@ class TopicsView(PageView):
             return None
         dialog = delete_dialog(self.context.source, self.context.theme, chosen, self._state, self)
         dialog.succeeded.connect(lambda _answers: self._deleted(chosen.name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
@@ -240,9 +235,7 @@ class TopicsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.content.addWidget(self.filter)
-        self.hint.set("")
-        self.content.addWidget(self.hint)
+        fill(self.content, self.filter, self.hint)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
@@ -298,12 +291,6 @@ class TopicsView(PageView):
     def _names(self) -> list[str]:
         return [topic.name for topic in self.model.rows]
 
-    def _import_clicked(self) -> None:
-        self.ask_import()
-
-    def _new_clicked(self) -> None:
-        self.ask_new_topic()
-
     def _topic_created(self, name: str) -> None:
         self.filter.show_all()
         self.grid.select_key(name)
@@ -344,7 +331,7 @@ class TopicsView(PageView):
             self.grid.set_empty(tr("No broker has told its topics."))
         else:
             may_act = not read_only_reason(self.context.source)
-            self.grid.set_empty(nothing, tr("New topic") if may_act else "", self._new_clicked)
+            self.grid.set_empty(nothing, tr("New topic") if may_act else "", self.ask_new_topic)
 
     def _show_foot(self) -> None:
         shown = self.model.shown_rows
@@ -359,8 +346,7 @@ class TopicsView(PageView):
         self._show_foot()
 
     def _open_menu(self, topic: TopicRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.addAction(tr("Open details"), lambda: self.show_detail(topic))
         menu.addAction(tr("Browse messages"), lambda: self.show_messages(topic))
         add_acting(menu, tr("Send message…"), lambda: self.ask_send(topic), read_only_reason(self.context.source))

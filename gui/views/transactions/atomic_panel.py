@@ -19,6 +19,7 @@ from gui.views.transactions.actions import ABORT, TransactionDialogs
 from gui.views.transactions.columns import atomic_columns, held_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said_button
 from gui.words.text import count_text, duration_text, tr
 from monitoring.state import ClusterState
@@ -48,7 +49,7 @@ class AtomicPanel(QSplitter):
             held_columns(), lambda one: (one.topic, one.queue_id), parent=self
         )
         self.held_grid = DataGrid(self.held, theme)
-        self.abort_button = said_button(theme, "prohibit", "Abort…", role="small", on_click=self._abort_clicked)
+        self.abort_button = said_button(theme, "prohibit", "Abort…", role="small", on_click=self.ask_abort)
         self._left = Panel(" ", flush=True)
         self._right = Panel(" ", flush=True)
         self._left.add_action(self.abort_button)
@@ -96,12 +97,7 @@ class AtomicPanel(QSplitter):
             return None
         dialog = self._actions.abort(chosen, self)
         dialog.succeeded.connect(lambda _done: self._aborted(chosen.name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
-
-    def _abort_clicked(self) -> None:
-        self.ask_abort()
+        return opened(dialog)
 
     def _aborted(self, name: str) -> None:
         self._context.notify(lambda: tr("The transaction of {name} is aborted", name=name), state=State.HEALTHY)

@@ -220,7 +220,6 @@ class StripPanel(Panel):
         self._words = ElidedLabel(role="caption")
         self.content.setSpacing(2)
         self.fault = Notice(theme)
-        self.fault.set("")
         fill(self.content, self.fault, self._words, self.strip)
         for widget in (*self.legend.values(), self.back, self.forward, self.end):
             self.add_action(widget)

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import names as reserved
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
@@ -48,6 +48,7 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import said, said_button, say_tabs
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
@@ -329,9 +330,7 @@ class TransactionsView(PageView):
             return None
         dialog = self.dialogs.dialog(action, chosen, self)
         dialog.succeeded.connect(lambda _done: self._acted(action, chosen))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _ask_by_key(self, action: str) -> None:
         button = self.detail.buttons[action]
@@ -402,8 +401,7 @@ class TransactionsView(PageView):
         self._show_filter("")
 
     def _open_menu(self, one: TransactionRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if one.is_undecided:
             for text, action in (("Commit…", COMMIT), ("Roll back…", ROLL_BACK), ("Check now…", CHECK)):
                 add_acting(menu, tr(text), partial(self.ask, action), self.dialogs.refusal(action))
