@@ -129,21 +129,7 @@ def number_column(
     width: int = 0,
     gives_way: int = 0,
 ) -> Column[R]:
-    """A right-aligned column that shows a number and sorts by it.
-
-    Args:
-        key: As the others, of `Column`.
-        title: English.
-        value: The number of a row.
-        text: Writes it.
-        known: Whether a negative number is an unknown one, which sorts last.
-        kind: How it is painted.
-        state: Its colour.
-        tip: Its tool tip.
-        dim: In the secondary text colour.
-        width: In px.
-        gives_way: When it is left out.
-    """
+    """A right-aligned column that shows a number and sorts by it; ``known``: a negative number is unknown and sorts last."""
     sort = (lambda row: known_number(value(row))) if known else value
     return Column(
         key, title, lambda row: text(value(row)), sort=sort, kind=kind, state=state, tip=tip, right=True, dim=dim, width=width,

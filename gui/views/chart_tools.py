@@ -70,7 +70,7 @@ class ChartTable(FittedDialog):
         shown = [one for one in chart.series if one.key in points]
         self._keys = [one.key for one in shown]
         """Lines of the columns. The chart may later hide some or show others."""
-        self.rows: ColumnTableModel[ChartRow] = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
+        self.rows = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
         self.grid = DataGrid(self.rows, theme, several=True)
         self.grid.set_empty(tr("Nothing is drawn in this time range."))
         self.facts = label(role="caption")

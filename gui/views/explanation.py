@@ -68,14 +68,7 @@ def term_of_column(page_id: str, column: Column[Any]) -> Term | None:
 
 
 def explained_column(page_id: str, grid: DataGrid[object], place: int, row: int = -1) -> Explained | None:
-    """A column of a table, or one of its rows where rows are different things; None for a column without a title.
-
-    Args:
-        page_id: Page of the table.
-        grid: The table.
-        place: Index of the column.
-        row: Index of the cell's row; -1: the head.
-    """
+    """A column of a table, or a cell where rows are different things (row -1: the head); None for a column without title."""
     columns = grid.model.columns
     column = columns[place] if 0 <= place < len(columns) else None
     if column is None:
@@ -101,13 +94,7 @@ def explained_chart(page_id: str, chart: TimeChart) -> Explained | None:
 
 
 def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None) -> Explained | None:
-    """What a widget within a page shows, or what it belongs to.
-
-    Args:
-        page_id: Page of the widget.
-        widget: Under the mouse, or with the focus.
-        at: Global place of the mouse; None: explain the current cell of the keyboard.
-    """
+    """What a widget within a page shows, or what it belongs to; ``at`` None: explain the current cell of the keyboard."""
     while widget is not None:
         if isinstance(widget, DataGrid):
             return explained_column(page_id, widget, _column_at(widget, at), _row_at(widget, at))

@@ -23,7 +23,7 @@ from gui.models.row_filter import (
 )
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, column, fill, row
+from gui.widgets.basic import ElidedLabel, column, fill, row, show_text
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.said import on_language, said
 from gui.widgets.token_field import TokenField
@@ -154,15 +154,9 @@ class ListFilter(QWidget, Generic[R]):
         key = self.choice.current
         return (key == self._all or self._accepts(one, key)) and self._read.accepts(one)
 
-    # ---- conditions ----------------------------------------------------------------------------------------------------
-
     def _token_field(self, theme: ThemeManager) -> TokenField:
         return TokenField(
-            theme,
-            words=words_of,
-            is_condition=self._is_condition,
-            offers=partial(offers, fields=self._fields),
-            menu=self._menu,
+            theme, words=words_of, is_condition=self._is_condition, offers=partial(offers, fields=self._fields), menu=self._menu
         )
 
     def _is_condition(self, word: str) -> bool:
@@ -181,8 +175,7 @@ class ListFilter(QWidget, Generic[R]):
         words = "  ".join(self._fault_words(fault) for fault in self._read.faults)
         if isinstance(self.search, TokenField):
             self.search.show_fault(words)
-        self.fault.setText(words)
-        self.fault.setVisible(bool(words))
+        show_text(self.fault, words)
 
     def _fault_words(self, fault: FilterFault) -> str:
         known = ", ".join(field.name for field in self._fields)

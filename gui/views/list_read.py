@@ -31,6 +31,8 @@ class ListRead:
         self._now_ms = now_ms
         self._read_ms = self._failed_ms = -1
         self._error: OrbitError | None = None
+        self.places: list[tuple[DataGrid[Any], Words, Callable[[], None]]] = []
+        """Arguments of `show_in` for the tables that show every result."""
 
     @property
     def is_failed(self) -> bool:
@@ -58,19 +60,20 @@ class ListRead:
     def answered(self) -> None:
         """The list was read."""
         self._read_ms, self._error = self._now_ms(), None
+        self.show()
 
     def refused(self, error: OrbitError) -> None:
         """The list was not read."""
         self._failed_ms, self._error = self._now_ms(), error
+        self.show()
+
+    def show(self) -> None:
+        """Show the state in the tables of `shown_read`."""
+        for place in self.places:
+            self.show_in(*place)
 
     def show_in(self, grid: DataGrid[Any], title: Words, again: Callable[[], None]) -> None:
-        """Show in a table that the list is being read or was not read; nothing where the rows are known.
-
-        Args:
-            grid: The table of the list.
-            title: Says that it was not read.
-            again: Reads it again.
-        """
+        """Show in a table that the list is being read or was not read; nothing where the rows are known."""
         grid.set_loading(self._read_ms < 0 and not self.is_failed)
         grid.read_ms = self._read_ms
         if self.is_failed:
@@ -80,15 +83,15 @@ class ListRead:
             grid.set_error("")
 
 
-def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
-    """Report a failed read of other content than a list, with a button that reads it again.
+def shown_read(times: TimeZoneChoice, title: Words, again: Callable[[], None], *grids: DataGrid[Any]) -> ListRead:
+    """A `ListRead` that shows every result in tables, as `ListRead.show_in` does; the title may be English."""
+    made = ListRead(times)
+    made.places = [(grid, partial(tr, title) if isinstance(title, str) else title, again) for grid in grids]
+    return made
 
-    Args:
-        notice: Stands above or in place of the content.
-        title: Says that it was not read.
-        error: Why.
-        again: Reads it again.
-    """
+
+def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
+    """Report a failed read of other content than a list, with a button that reads it again."""
     if isinstance(error, UsageError):
         # This cluster cannot tell it: asked again, it would say so again.
         notice.set(title, partial(error_text, error), State.INFO)

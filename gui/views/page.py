@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
@@ -26,6 +26,7 @@ from gui.views.page_names import COLUMNS_GROUP
 from gui.views.registry import PageEntry, page_entry
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import column
+from gui.widgets.data_grid import DataGrid
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
 from gui.widgets.popups import new_menu
@@ -100,6 +101,10 @@ class PageView(QWidget):
         )
         self.setLayout(self.content)
         self.header.set_title(self.page_title)
+        self._grid: DataGrid[Any] | None = None
+        self._find: QLineEdit | Callable[[], object] | None = None
+        self.detail_pane: QWidget | None = None
+        """The pane beside the list, which F4 hides and shows; None where the page has none."""
         self._words_are_old = False
         self.late_texts: list[SaidTexts] = []
         """Texts of the parts that are in an old language."""
@@ -133,16 +138,33 @@ class PageView(QWidget):
     def refresh(self) -> None:
         """F5: read again what is not live."""
 
+    def set_parts(
+        self,
+        *,
+        grid: DataGrid[Any] | None = None,
+        find: QLineEdit | Callable[[], object] | None = None,
+        detail: QWidget | None = None,
+    ) -> None:
+        """Set the parts that keys of the window lead to: the main list, the filter (or what focuses it), the detail pane.
+
+        Without a list the header gets the focus, so that Tab leads to the first control.
+        """
+        self._grid, self._find, self.detail_pane = grid, find, detail
+
     def focus_filter(self) -> None:
         """Ctrl+F: focus the filter of the page."""
+        if isinstance(self._find, QLineEdit):
+            self._find.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self._find.selectAll()
+        elif self._find is not None:
+            self._find()
 
     def take_keyboard(self) -> None:
-        """Focus the main list of the page, or the header where there is none, so that Tab leads to the first control."""
-        self.header.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def detail_pane(self) -> QWidget | None:
-        """The pane beside the list, which F4 hides and shows; None where the page has none."""
-        return None
+        """Focus the main list of the page, or the header where there is none."""
+        if self._grid is not None:
+            self._grid.take_keyboard()
+        else:
+            self.header.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def read_columns(self, key: str) -> str:
         """The user's choice of columns of a table; see `gui.widgets.grid_columns`."""
@@ -157,12 +179,7 @@ class PageView(QWidget):
             self.context.settings.remove(place)
 
     def explain_part(self, part: QWidget | None, at: QPoint | None = None) -> bool:
-        """Explain a part of the page; returns whether it is known.
-
-        Args:
-            part: Under the mouse, or with the focus.
-            at: Global place of the mouse; None: explain the current cell of the keyboard.
-        """
+        """Explain a part of the page; returns whether it is known. ``at`` None: explain the current cell of the keyboard."""
         from gui.views.explanation import ExplainedPage, explain  # noqa: PLC0415  its texts are read when somebody asks
 
         context, state = self.context, self.context.source.state

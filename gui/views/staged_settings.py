@@ -90,7 +90,17 @@ class StagedSettings(Panel, Generic[T]):
         self.undo_button = push_button("Undo last change…", self.ask_undo)
         self.revert_button.clicked.connect(self.form.revert)
         self.form.edited.connect(self._check)
-        self._build()
+        lines = column(
+            self.fault,
+            self.apart,
+            self.form,
+            self.note,
+            row(self.apply_button, self.revert_button, 1, self.undo_button),
+            1,
+            spacing=Size.GAP,
+            margins=(0, 4, 0, 0),
+        )
+        self.content.addLayout(lines)
         said(self, title="Settings", subtitle="of the broker; nothing changes until you apply it")
         on_language(self, self._check)
 
@@ -121,30 +131,13 @@ class StagedSettings(Panel, Generic[T]):
             self._query.ask(self._context.source.ask(self._subject.ask(self._name)), self._take, self._failed)
 
     def tend(self, now_ms: int) -> None:
-        """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged.
-
-        Args:
-            now_ms: Clock of the figures.
-        """
+        """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged."""
         is_whole = self._settings is not None and not self._lacks_some
         if is_whole or self._query.waiting or self.form.changes or not self.isVisible():
             self._asked_ms = now_ms
         elif not 0 <= now_ms - self._asked_ms < AGAIN_MS:
             self._asked_ms = now_ms
             self.reload()
-
-    def _build(self) -> None:
-        lines = column(
-            self.fault,
-            self.apart,
-            self.form,
-            self.note,
-            row(self.apply_button, self.revert_button, 1, self.undo_button),
-            1,
-            spacing=Size.GAP,
-            margins=(0, 4, 0, 0),
-        )
-        self.content.addLayout(lines)
 
     def _take(self, answer: BrokerAnswer) -> None:
         try:
@@ -200,8 +193,6 @@ class StagedSettings(Panel, Generic[T]):
             self.note.setText(" ".join(self._subject.effects(changes)))
         else:
             self.note.setText("")
-
-    # ---- actions -----------------------------------------------------------------------------------------------------
 
     def ask_apply(self) -> ActionDialog | None:
         """Open the dialog that shows the changes and applies them."""

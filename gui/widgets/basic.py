@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import (
@@ -18,10 +18,12 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
+    QShortcut,
     QShowEvent,
 )
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -320,6 +322,49 @@ def _filled(box: _Box, items: tuple[Item, ...], spacing: int, margins: tuple[int
     box.setSpacing(spacing)
     fill(box, *items)
     return box
+
+
+def form_layout(
+    part: QWidget | None = None, *, across: int = -1, down: int = -1, grow: Literal["", "all", "expanding"] = ""
+) -> QFormLayout:
+    """A form, of a part without margins: spacing in px, -1 as in the style; ``grow``: which fields take the whole width."""
+    made = QFormLayout(part)
+    if part is not None:
+        made.setContentsMargins(0, 0, 0, 0)
+    made.setHorizontalSpacing(across)
+    made.setVerticalSpacing(down)
+    if grow:
+        policies = QFormLayout.FieldGrowthPolicy
+        made.setFieldGrowthPolicy(policies.AllNonFixedFieldsGrow if grow == "all" else policies.ExpandingFieldsGrow)
+    return made
+
+
+def show_text(part: QLabel, text: str) -> None:
+    """Show a text; an empty one hides its label."""
+    part.setText(text)
+    part.setVisible(bool(text))
+
+
+def on_key(part: QWidget, key: str | QKeySequence.StandardKey, act: Callable[[], object]) -> None:
+    """Call ``act`` when a key is pressed while the part, or one within it, has the focus."""
+    shortcut = QShortcut(QKeySequence(key), part, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+    shortcut.activated.connect(act)
+
+
+def take_out(layout: QLayout, *parts: QWidget) -> None:
+    """Remove parts from a layout and delete them."""
+    for part in parts:
+        layout.removeWidget(part)
+        part.hide()
+        part.deleteLater()
+
+
+def clear(layout: QLayout) -> None:
+    """Remove all parts from a layout and delete them."""
+    while (item := layout.takeAt(0)) is not None:
+        part = item.widget()
+        if part is not None:
+            take_out(layout, part)
 
 
 def fill(box: QBoxLayout, *items: Item) -> None:

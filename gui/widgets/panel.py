@@ -28,7 +28,9 @@ TERM = "term"
 class Panel(QFrame):
     """A card: title line with subtitle and actions, content in ``self.content``."""
 
-    def __init__(self, title: str = "", subtitle: str = "", *, flush: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str = "", subtitle: str = "", *, flush: bool = False, spacing: int = 8, parent: QWidget | None = None
+    ) -> None:
         """Create the card; ``flush`` lets the content reach the border, as tables do."""
         super().__init__(parent)
         self.setProperty("role", "panel")
@@ -49,7 +51,7 @@ class Panel(QFrame):
         self._head.setVisible(bool(title))
         self.content = QVBoxLayout()
         self.content.setContentsMargins(0, 0, 0, 0) if flush else self.content.setContentsMargins(12, 0, 12, 12)
-        self.content.setSpacing(8)
+        self.content.setSpacing(spacing)
         self._outer.addLayout(self.content, 1)
 
     def set_title(self, title: str, subtitle: str | None = None) -> None:

@@ -24,12 +24,7 @@ def ask_to_save(
 ) -> QFileDialog:
     """Ask for the file to write; it gets the suffix of the proposed name where its own has none.
 
-    Args:
-        parent: The window that waits.
-        title: Of the dialog.
-        name: Proposed name of the file.
-        save: Called with the file.
-        kinds: Kinds of files to choose from, as in Qt: ``JSON (*.json)``.
+    ``kinds`` are kinds of files to choose from, as in Qt: ``JSON (*.json)``.
     """
     dialog = QFileDialog(parent, title)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

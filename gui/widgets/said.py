@@ -12,10 +12,10 @@ from typing import TypeVar
 from weakref import WeakMethod
 
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QComboBox, QPushButton, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabBar, QTabWidget, QWidget
 
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, language_changed
+from gui.widgets.basic import IconButton, label, language_changed
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
 
@@ -68,10 +68,11 @@ def _add(part: QWidget, write: Callable[[QWidget], object]) -> None:
     write(part)
 
 
-def on_language(part: QWidget, act: Callable[[], object]) -> None:
-    """Call a method of a part now, and after each change of the language, when the texts of `said` are written."""
-    _texts_of(part).hooks.append(WeakMethod(act))
-    act()
+def on_language(part: QWidget, *acts: Callable[[], object]) -> None:
+    """Call methods of a part now, and after each change of the language, when the texts of `said` are written."""
+    _texts_of(part).hooks.extend(WeakMethod(act) for act in acts)
+    for act in acts:
+        act()
 
 
 def said(part: W, *, title: str = "", subtitle: str | None = None, hint: str = "", tip: str = "", **texts: str) -> W:
@@ -125,6 +126,11 @@ def said_button(
     made = IconButton(theme, glyph, " " if text else "", role=role, caret=caret, on_click=on_click)
     texts = {kind: one for kind, one in (("text", text), ("tip", tip), ("name", name)) if one}
     return said(made, **texts)
+
+
+def said_label(text: str, role: str = "secondary", *, wrap: bool = False) -> QLabel:
+    """A label whose English text is translated."""
+    return said(label(role=role, wrap=wrap), text=text)
 
 
 def push_button(text: str, on_click: Callable[[], object] | None = None, *, role: str = "") -> QPushButton:

@@ -16,7 +16,10 @@ TEXT_ARGUMENTS = {
     "ChartSeries": (1,),
     "Column": (1,),
     "number_column": (1,),
+    "shown_read": (1,),
     "FormField": (1, 3),
+    "push_button": (0,),
+    "said_label": (0,),
 }
 """Calls whose arguments at these places are shown through ``tr``."""
 SAID = ("text", "title", "subtitle", "hint", "tip", "name", "empty", "suffix")
@@ -46,7 +49,7 @@ def said_texts(name: str, call: ast.Call) -> list[ast.expr]:
         return call.args[0].values
     if name == "say_items" and isinstance(call.args[1], ast.List | ast.Tuple):
         return call.args[1].elts
-    first = {"said": 1, "said_button": 2, "push_button": 0, "say": 2, "say_tabs": 1}.get(name)
+    first = {"said": 1, "said_button": 2, "say": 2, "say_tabs": 1}.get(name)
     if first is None:
         return []
     named = [] if name == "say" else [one.value for one in call.keywords if one.arg in SAID]

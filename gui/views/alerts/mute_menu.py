@@ -15,13 +15,7 @@ MUTE_TIMES = ((HOUR_MS, "Mute for 1 hour"), (8 * HOUR_MS, "Mute for 8 hours"), (
 
 
 def add_mute_times(menu: QMenu, mute: Callable[[int], None], *, is_muted: bool | None = None) -> None:
-    """Add an action for each length.
-
-    Args:
-        menu: Receives the actions.
-        mute: Called with ms, `FOREVER`, or 0 to unmute.
-        is_muted: Whether there is a mute to end; None: no such entry.
-    """
+    """Add an action for each length; ``mute`` gets ms, `FOREVER`, or 0 to unmute."""
     for length_ms, name in MUTE_TIMES:
         menu.addAction(tr(name), partial(mute, length_ms))
     menu.addAction(tr("Mute until I unmute it"), partial(mute, FOREVER))

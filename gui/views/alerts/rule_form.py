@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QCompleter,
-    QFormLayout,
     QLabel,
     QLineEdit,
     QWidget,
@@ -19,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from broker_core.api import UsageError
 from gui.views.alerts.words import SEVERITY_NAMES
-from gui.widgets.basic import label, row
+from gui.widgets.basic import form_layout, label, row, show_text
 from gui.widgets.inputs import UnitField
 from gui.widgets.said import on_language, push_button, said, say_items
 from gui.words.amounts import value_text
@@ -144,8 +143,6 @@ class RuleForm(QWidget):
         check_rule(made)
         return made
 
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _name(self) -> str:
         """The stored name: a shipped rule keeps its English name, unless the user entered another."""
         assert self._rule is not None
@@ -160,9 +157,7 @@ class RuleForm(QWidget):
             self.name.setText(shown)
 
     def _build(self) -> None:
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setVerticalSpacing(6)
+        form = form_layout(self, down=6)
         condition = row(self.side, (self.threshold, 1))
         form.addRow(self._labels[0], self.name)
         form.addRow(self._labels[1], self.series)
@@ -208,8 +203,7 @@ class RuleForm(QWidget):
             self.threshold_changed.emit(made.threshold)
         except UsageError as error:
             reason = error_text(error)
-        self.fault.setText(reason)
-        self.fault.setVisible(bool(reason))
+        show_text(self.fault, reason)
         self.save.setEnabled(not reason and self.is_changed)
         self.revert.setEnabled(self.is_changed)
 

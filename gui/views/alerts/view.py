@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, UsageError
@@ -25,7 +24,7 @@ from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, tol
 from gui.views.alerts.webhook_panel import WebhookPanel
 from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import ElidedLabel, fill, row
 from gui.widgets.data_grid import DataGrid
@@ -39,7 +38,7 @@ from gui.widgets.saved_menu import menu_text
 from gui.words.amounts import value_text
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, short_count_text, tr
-from monitoring.admin.events import EventGroup, EventRow, event_rows, kinds_of
+from monitoring.admin.events import EventGroup, event_rows, kinds_of
 from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
 from monitoring.alert_watch import AlertState, number_text
 from monitoring.series import History
@@ -79,9 +78,7 @@ class AlertsView(PageView):
         self.header.add_action(self.new_button)
         self.problem = Notice(theme)
         self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by name or series")
-        self.rules: ColumnTableModel[RuleRow] = ColumnTableModel(
-            rule_columns(context.times), lambda one: one.rule.rule_id, parent=self
-        )
+        self.rules = ColumnTableModel(rule_columns(context.times), lambda one: one.rule.rule_id, parent=self)
         self.grid = DataGrid(self.rules, theme)
         self.grid.set_empty(partial(tr, "There is no rule."), partial(tr, "New rule"), self.start_rule)
         self.chart_panel = Panel(" ")
@@ -94,13 +91,14 @@ class AlertsView(PageView):
         self.mute_button = said_button(theme, "bell", "Mute…", role="small", caret=True, on_click=self._open_mute_menu)
         self.delete_button = said_button(theme, "trash", "Delete…", role="small", on_click=self.ask_delete)
         self.webhook = WebhookPanel(context)
-        self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
+        self.told = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = said(DataGrid(self.told, theme), empty="No rule has fired yet.")
         self.told_panel = said(Panel(" ", flush=True), title="What was told")
-        self._told_read = ListRead(context.times)
-        self._show_told_read()
+        self._told_read = shown_read(context.times, "What the rules told was not read.", self.refresh, self.told_grid)
+        self._told_read.show()
         self.grid.set_loading(True)
         self._build()
+        self.set_parts(grid=self.grid, find=self.search, detail=self.chart_panel)
         self._connect()
 
     @property
@@ -145,20 +143,6 @@ class AlertsView(PageView):
     def _not_told(self, error: OrbitError) -> None:
         self._told_read.refused(error)
         self.told_panel.set_subtitle("")
-        self._show_told_read()
-
-    def _show_told_read(self) -> None:
-        self._told_read.show_in(self.told_grid, lambda: tr("What the rules told was not read."), self.refresh)
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.chart_panel
 
     def retranslate(self) -> None:
         if self._state is not None:
@@ -219,8 +203,7 @@ class AlertsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = Panel(flush=True)
-        left.content.setSpacing(0)
+        left = Panel(flush=True, spacing=0)
         fill(left.content, row(self.search, margins=(8, 8, 8, 8)), (self.grid, 1))
         self.chart_panel.add_action(self.mute_button)
         self.chart_panel.add_action(self.delete_button)
@@ -318,7 +301,6 @@ class AlertsView(PageView):
 
     def _take(self, page: EventPage) -> None:
         self._told_read.answered()
-        self._show_told_read()
         self.told.set_rows(event_rows(page))
         self.told_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))
 

@@ -58,8 +58,6 @@ def cause_text(lack: Lack) -> str:
     return tr(CAUSE_TEXTS[lack.cause], **({"parts": ", ".join(map(tr, lack.parts))} if lack.parts else {}))
 
 
-# ---- one alert ---------------------------------------------------------------------------------------------------------
-
 _PAGES_OF_TOTALS = (
     ("disk_", "store"), ("put_", "store"), ("store_", "store"), ("flush_", "store"), ("commit_log", "store"),
     ("transactions_", "transactions"), ("atomic_", "transactions"), ("lag_", "consumers"), ("connections", "clients"),

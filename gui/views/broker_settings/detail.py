@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedLayout, QWidget
 from broker_core.api import SettingKind
 from gui.theme.style import repolish
 from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, push_button, said
@@ -54,7 +54,17 @@ class SettingDetail(Panel):
         self._stack.addWidget(self.field)
         self._stack.addWidget(self.switch)
         self._fields.setFixedHeight(30)
-        self._build()
+        fill(
+            self.content,
+            self.explanation,
+            self.facts,
+            self._fields,
+            self.meaning,
+            self.fault,
+            self.locked,
+            row(self.stage_button, self.default_button, self.keep_button, 1),
+            1,
+        )
         self.field.textChanged.connect(lambda _text: self._check())
         self.field.returnPressed.connect(self._stage)
         self.switch.currentTextChanged.connect(lambda _text: self._check())
@@ -71,21 +81,6 @@ class SettingDetail(Panel):
             self.field.setText(shown)
             self.switch.setCurrentText(shown)
         self._write()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        fill(
-            self.content,
-            self.explanation,
-            self.facts,
-            self._fields,
-            self.meaning,
-            self.fault,
-            self.locked,
-            row(self.stage_button, self.default_button, self.keep_button, 1),
-            1,
-        )
 
     def _write(self) -> None:
         setting = self._setting
@@ -119,8 +114,7 @@ class SettingDetail(Panel):
             return
         text = self._text()
         fault = fault_of(setting, text)
-        self.meaning.setText("" if fault else human_text(setting.key, text))
-        self.meaning.setVisible(bool(self.meaning.text()))
+        show_text(self.meaning, "" if fault else human_text(setting.key, text))
         self.field.setProperty("valid", "false" if fault else "")
         repolish(self.field)
         self.fault.setVisible(fault is not None)

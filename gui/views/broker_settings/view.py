@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
@@ -33,14 +33,14 @@ from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, column, fill, row
+from gui.widgets.basic import IconButton, column, fill, on_key, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said_button
+from gui.widgets.said import on_language, said_button
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, tr
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
@@ -140,12 +140,8 @@ class BrokerSettingsView(PageView):
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self.ask_change)
         self.header.add_action(self.undo_button)
         self.header.add_action(self.review_button)
-        self.model: ColumnTableModel[SettingRow] = ColumnTableModel(
-            setting_columns(),
-            lambda one: one.setting.key,
-            section=section_of,
-            sections=(LIVE, AT_START, FIXED),
-            parent=self,
+        self.model = ColumnTableModel(
+            setting_columns(), lambda one: one.setting.key, section=section_of, sections=(LIVE, AT_START, FIXED), parent=self
         )
         self.filter = ListFilter(
             theme, self.model, SHOWN_NAMES, "Search by name, value or explanation", accepts=is_shown, text_of=searched_text
@@ -159,16 +155,14 @@ class BrokerSettingsView(PageView):
         self.staged_panel = Panel(" ")
         self.staged_facts = KeyValueList(mono=True)
         self._build()
+        self.set_parts(grid=self.grid, find=self.filter.focus)
         self.grid.selected.connect(lambda _one: self._show_selected())
         self.grid.activated.connect(lambda _one: self.detail.field.setFocus())
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.staged.connect(self.stage)
         self.detail.kept.connect(self.unstage)
-        undo = QShortcut(
-            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
-        undo.activated.connect(self.ask_undo)
-        self.retranslate()
+        on_key(self, QKeySequence.StandardKey.Undo, self.ask_undo)
+        on_language(self, self._show)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -192,15 +186,6 @@ class BrokerSettingsView(PageView):
         source = self.context.source
         if source.status is SourceStatus.READY:
             self._query.ask(source.ask(settings_request()), self._take, self._failed)
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.filter.focus()
-
-    def retranslate(self) -> None:
-        self._show()
 
     # ---- changing ------------------------------------------------------------------------------------------------------
 
@@ -283,8 +268,7 @@ class BrokerSettingsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = Panel(flush=True)
-        left.content.setSpacing(0)
+        left = Panel(flush=True, spacing=0)
         fill(left.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1), self.missing)
         self.staged_panel.content.addWidget(self.staged_facts)
         right = QWidget()

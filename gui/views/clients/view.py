@@ -27,7 +27,7 @@ from gui.views.clients.columns import (
     topics_text,
 )
 from gui.views.list_filter import ListFilter
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
@@ -37,7 +37,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said, said_button
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
@@ -46,7 +46,6 @@ from monitoring.admin.connections import (
     ClientRow,
     ConnectionNote,
     ConnectionRates,
-    MixRow,
     Role,
     client_rows,
     mix_of,
@@ -60,12 +59,7 @@ ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
 
 
 ALL, PRODUCERS, CONSUMERS, NOTES = "all", "producers", "consumers", "notes"
-SHOWN_NAMES = {
-    ALL: "All {count}",
-    PRODUCERS: "Producers {count}",
-    CONSUMERS: "Consumers {count}",
-    NOTES: "With notes {count}",
-}
+SHOWN_NAMES = {ALL: "All {count}", PRODUCERS: "Producers {count}", CONSUMERS: "Consumers {count}", NOTES: "With notes {count}"}
 
 
 def is_shown(client: ClientRow, key: str) -> bool:
@@ -86,7 +80,7 @@ class ClientsView(PageView):
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
         self._rates = ConnectionRates()
         self._asked_ms = -1
-        self.clients: ColumnTableModel[ClientRow] = ColumnTableModel(
+        self.clients = ColumnTableModel(
             client_columns(context.times),
             lambda client: client.key,
             section=section_of,
@@ -102,7 +96,7 @@ class ClientsView(PageView):
             text_of=searched_text,
         )
         self.grid = DataGrid(self.clients, theme)
-        self.mix: ColumnTableModel[MixRow] = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
+        self.mix = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
         self.mix_grid = said(DataGrid(self.mix, theme), empty="Nobody is connected.")
         self.notice = label(role="secondary", wrap=True)
         self.notice.hide()
@@ -120,6 +114,7 @@ class ClientsView(PageView):
         """Group whose queues are shown."""
         self._rebalances = -1
         self._build()
+        self.set_parts(grid=self.grid, find=self.filter.focus, detail=self.detail)
         self.filter.changed.connect(self._show_counts)
         self.grid.selected.connect(lambda _client: self._show_selected())
         self.grid.activated.connect(self._open_group)
@@ -127,9 +122,9 @@ class ClientsView(PageView):
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
         self.ownership.rebalanced.connect(self._rebalanced)
         context.time_range.changed.connect(self._show_owned)
-        self._list_read = ListRead(context.times)
-        self._show_read()
-        self.retranslate()
+        self._list_read = shown_read(context.times, "The connections were not read.", self.refresh, self.grid, self.mix_grid)
+        self._list_read.show()
+        on_language(self, self._show_counts, self._show_selected)
         self._show_selected()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -155,19 +150,6 @@ class ClientsView(PageView):
     def refresh(self) -> None:
         if self.context.source.status is SourceStatus.READY:
             self._query.ask(self.context.source.ask(ListConnections()), self._take, self._failed)
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.filter.focus()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
-
-    def retranslate(self) -> None:
-        self._show_counts()
-        self._show_selected()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
@@ -207,8 +189,7 @@ class ClientsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
+        panel = Panel(flush=True, spacing=0)
         self.filter.add_action(ColumnsButton(self.context.theme, self.grid))
         fill(panel.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1))
         fill(self.content, self.notice, (panel, 1))
@@ -228,7 +209,6 @@ class ClientsView(PageView):
         self.notice.setText(broker_text(page.notice))
         self.notice.setVisible(bool(page.notice))
         self._list_read.answered()
-        self._show_read()
         self.grid.select_first()
         self._show_counts()
         self._show_selected()
@@ -236,13 +216,8 @@ class ClientsView(PageView):
     def _failed(self, error: OrbitError) -> None:
         self.filter.is_known = False
         self._list_read.refused(error)
-        self._show_read()
         self._show_counts()
         self._show_selected()
-
-    def _show_read(self) -> None:
-        for grid in (self.grid, self.mix_grid):
-            self._list_read.show_in(grid, lambda: tr("The connections were not read."), self.refresh)
 
     def _show_counts(self) -> None:
         rows = self.clients.rows

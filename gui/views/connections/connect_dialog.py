@@ -9,13 +9,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from gui.connections.cluster import Cluster, changed_to, settled
-from gui.models.hops import ConnectionHop, hop_columns
+from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
 from gui.theme.manager import ThemeManager
 from gui.views.connections.connect_fields import ConnectFields
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.said import push_button
@@ -69,9 +69,7 @@ class ConnectDialog(FittedDialog):
         self.probe = probe or ConnectionProbe(self)
         self.place = label(role="caption", wrap=True)
         self.fault = label(role="secondary", wrap=True)
-        self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
-            hop_columns(), lambda hop: (hop.name, hop.address), parent=self
-        )
+        self.hops = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
         self.hop_grid = DataGrid(self.hops, theme)
         self.hop_grid.setFixedHeight(HOPS_HEIGHT)
         self.hop_grid.hide()
@@ -85,7 +83,9 @@ class ConnectDialog(FittedDialog):
         self.cancel = push_button("Cancel", self.reject)
         for button in (self.cancel, self.test):
             button.setAutoDefault(False)
-        self._build()
+        self.fields.setMinimumWidth(WIDTH)
+        fill(self.lay_out(), self.heading, self.fields, self.place, self.hop_grid, self.hop_fault)
+        self.set_foot(self.fault, row(self.test, self.beside, 1, self.cancel, self.go))
         if shown is not None:
             self.fields.show_cluster(shown)
         self.fields.in_file.hide()
@@ -101,13 +101,6 @@ class ConnectDialog(FittedDialog):
         self._is_busy = False
         self.probe.cancel()
         super().done(result)
-
-    def _build(self) -> None:
-        self.fields.setMinimumWidth(WIDTH)
-        fill(self.lay_out(), self.heading, self.fields, self.place, self.hop_grid, self.hop_fault)
-        self.set_foot(self.fault, row(self.test, self.beside, 1, self.cancel, self.go))
-
-    # ---- where secrets are ---------------------------------------------------------------------------------------------
 
     def _key_store_found(self, found: tuple[str, bool]) -> None:
         if self._secrets is None or not shiboken6.isValid(self):
@@ -127,8 +120,6 @@ class ConnectDialog(FittedDialog):
         text = tr("Secrets are kept in {place}, which only you can read.", place=self._secrets.file)
         none = "" if self._key_store else tr("This system has no key store that works.")
         self.place.setText(" ".join(filter(None, (none, text))))
-
-    # ---- what the fields say -------------------------------------------------------------------------------------------
 
     def _fields_changed(self) -> None:
         # What was found is of another connection than the one that is written now.
@@ -167,8 +158,6 @@ class ConnectDialog(FittedDialog):
             self._set_busy(False)
             self.fault.setText(broker_text(fault))
 
-    # ---- the test ------------------------------------------------------------------------------------------------------
-
     def _test(self) -> None:
         if self.probe.is_running:
             self.probe.cancel()
@@ -179,10 +168,7 @@ class ConnectDialog(FittedDialog):
             return
         self._set_busy(True)
         self._secrets.details(
-            cluster,
-            self.fields.typed_secrets(),
-            lambda details: self._begin_test(cluster, details),
-            self._refused,
+            cluster, self.fields.typed_secrets(), lambda details: self._begin_test(cluster, details), self._refused
         )
 
     def _begin_test(self, cluster: Cluster, details: str) -> None:
@@ -196,10 +182,7 @@ class ConnectDialog(FittedDialog):
     def _show_hops(self) -> None:
         self.hops.set_rows(self.probe.hops)
         wrong = [hop.what_is_wrong for hop in self.probe.hops if hop.fault] or [broker_text(self.probe.fault)]
-        self.hop_fault.setText(wrong[0])
-        self.hop_fault.setVisible(bool(wrong[0]))
-
-    # ---- the end -------------------------------------------------------------------------------------------------------
+        show_text(self.hop_fault, wrong[0])
 
     def _choose(self) -> None:
         cluster = self._cluster()

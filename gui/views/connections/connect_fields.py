@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QStackedWidget, QWidget
 
 from gui.connections.cluster import (
     ATTACHED,
@@ -20,7 +20,7 @@ from gui.connections.cluster import (
     secret_owners,
 )
 from gui.operations.clusters import colour_icon
-from gui.widgets.basic import column, fill, label, row
+from gui.widgets.basic import column, fill, form_layout, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
 
@@ -246,9 +246,7 @@ def _text(field: QLineEdit) -> str:
 def _form(*rows: tuple[str, QWidget] | tuple[str, QWidget, str, QWidget]) -> QWidget:
     """A form of rows: a name and its field, or two of each."""
     whole = QWidget()
-    form = QFormLayout(whole)
-    form.setContentsMargins(0, 0, 0, 0)
-    form.setVerticalSpacing(8)
+    form = form_layout(whole, down=8)
     for line in rows:
         name, field = line[:2]
         if name or not isinstance(field, QCheckBox):

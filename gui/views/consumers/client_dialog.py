@@ -60,9 +60,7 @@ class ClientDialog(FittedDialog):
         self.facts = KeyValueList()
         self.fault = Notice(context.theme)
         self.progress = ProgressLine(context.theme)
-        self.queues: ColumnTableModel[ProcessQueueInfo] = ColumnTableModel(
-            held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self
-        )
+        self.queues = ColumnTableModel(held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self)
         self.queue_grid = DataGrid(self.queues, context.theme)
         self.queue_grid.set_empty(tr("The client owns no queue."))
         self.stacks = CodeView(context.theme, "text")

@@ -62,13 +62,7 @@ def group_columns(
     forecast: Callable[[GroupRow], Forecast],
     versions: Callable[[GroupRow], Sequence[str]],
 ) -> list[Column[GroupRow]]:
-    """Columns of the group list.
-
-    Args:
-        lag_over_time: The sparkline of a group; called for painted rows only.
-        forecast: The lag forecast of a group; likewise.
-        versions: Versions of a group's clients; likewise.
-    """
+    """Columns of the group list; the three functions are called for painted rows only."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
         number_column(

@@ -25,13 +25,7 @@ from monitoring.state import ClusterState
 
 
 class GroupActions:
-    """Opens the dialogs over a page and reports their results.
-
-    Args:
-        context: Of the page.
-        snapshots: Stores offsets before a reset.
-        page: Owner of the dialogs.
-    """
+    """Opens the dialogs over a page and reports their results."""
 
     def __init__(self, context: PageContext, snapshots: OffsetSnapshots, page: QWidget) -> None:
         self._context = context

@@ -94,9 +94,7 @@ class OwnershipPanel(QWidget):
         super().__init__(parent)
         self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
-        self.model: ColumnTableModel[Rebalance] = ColumnTableModel(
-            rebalance_columns(context.times), lambda row: row.number, parent=self
-        )
+        self.model = ColumnTableModel(rebalance_columns(context.times), lambda row: row.number, parent=self)
         self.grid = said(DataGrid(self.model, context.theme), empty="No client came or went in this time.")
         self._list_panel = said(Panel(" ", flush=True), title="Rebalances")
         self._list_panel.content.addWidget(self.grid)
@@ -117,12 +115,7 @@ COLUMN_WIDTHS = {"held": 720, "threads": 660}
 
 
 class MembersPanel(QWidget):
-    """The clients, below a notice with what brokers did not report.
-
-    Args:
-        model: The clients; the page owns it and counts them in the title of the tab.
-        theme: For table and notice.
-    """
+    """The clients, below a notice with what brokers did not report. The page owns the model."""
 
     def __init__(self, model: ColumnTableModel[MemberRow], theme: ThemeManager) -> None:
         super().__init__()
@@ -137,12 +130,7 @@ class MembersPanel(QWidget):
 
 
 class SubscriptionsPanel(QWidget):
-    """The subscriptions of each client, below their faults.
-
-    Args:
-        model: The subscriptions; the page owns it.
-        theme: For table and notices.
-    """
+    """The subscriptions of each client, below their faults. The page owns the model."""
 
     def __init__(self, model: ColumnTableModel[SubscriptionRow], theme: ThemeManager) -> None:
         super().__init__()

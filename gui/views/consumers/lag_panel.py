@@ -24,7 +24,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import Line, column, fill, label, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button, segments
+from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from monitoring.lag import SPAN_MS, Forecast, LagOutlook, forecast
@@ -90,13 +90,19 @@ class LagPanel(Panel):
         self._zoom: tuple[int, int] | None = None
         self._zoom_lines: ChartHistory | None = None
         self._chart_title = label(role="panel-title")
-        self._chart_note = said(label(role="caption"), text="recorded here once a second")
+        self._chart_note = said_label("recorded here once a second", "caption")
         self._rule: RuleLine | None = None
         self._chart = said(
             LaterPart(self._make_chart, fill=self._chart_made, turns=3),
             tip="Drag to look at a stretch, double click to go back",
         )
-        self._build()
+        facts = row(*self.facts.values(), 1, spacing=26, margins=(14, 10, 14, 8))
+        head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
+        self.whole_button.hide()
+        self.content.setSpacing(0)
+        fill(self.content, facts, Line(), head, (self._chart, 1), (self.by_queue, 1))
+        self.by_queue.hide()
+        self._chart.setMinimumHeight(130)
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
         self._connect_brush(self.by_queue)
@@ -167,15 +173,6 @@ class LagPanel(Panel):
     def _write_texts(self) -> None:
         self._choose(self.switch.current)
         self._show_facts()
-
-    def _build(self) -> None:
-        facts = row(*self.facts.values(), 1, spacing=26, margins=(14, 10, 14, 8))
-        head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
-        self.whole_button.hide()
-        self.content.setSpacing(0)
-        fill(self.content, facts, Line(), head, (self._chart, 1), (self.by_queue, 1))
-        self.by_queue.hide()
-        self._chart.setMinimumHeight(130)
 
     # ---- facts -----------------------------------------------------------------------------------------------------
 
@@ -284,7 +281,7 @@ class _Fact(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.name = said(label(role="secondary"), text=name)
+        self.name = said_label(name)
         self.value = label(UNKNOWN, "card-title")
         self.unit = label(role="caption")
         self.setLayout(column(self.name, row(self.value, (self.unit, 0, Qt.AlignmentFlag.AlignBottom), spacing=4), spacing=1))

@@ -68,9 +68,7 @@ class OffsetsPanel(QWidget):
         self._snapshots = snapshots
         self._source = context.source
         self._group = ""
-        self.model: ColumnTableModel[SnapshotRow] = ColumnTableModel(
-            snapshot_columns(context.times), lambda row: row.number, parent=self
-        )
+        self.model = ColumnTableModel(snapshot_columns(context.times), lambda row: row.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
         self.undo_button = push_button("Put back…", self._undo_clicked)
         self._panel = said(Panel(" ", flush=True), title="Saved offsets", subtitle="kept here before each reset")

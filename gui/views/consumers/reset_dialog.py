@@ -29,7 +29,7 @@ from gui.widgets.data_grid import DataGrid, GridView
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
 from gui.words.error_words import error_text
-from gui.words.text import TimeZoneChoice, count_text, tr
+from gui.words.text import count_text, tr
 from monitoring.admin.offsets import TO_THE_END, QueueMove, ResetKind, ask_offset_of_time, plan_moves
 from monitoring.state import ClusterState
 
@@ -116,9 +116,7 @@ class ResetDialog(ActionDialog):
         self.offset = QLineEdit("0")
         self.other = NameBox()
         self._parameters = QStackedWidget()
-        self.model: ColumnTableModel[QueueMove] = ColumnTableModel(
-            move_columns(self._low), lambda move: move.queue_id, parent=self
-        )
+        self.model = ColumnTableModel(move_columns(self._low), lambda move: move.queue_id, parent=self)
         self.grid = DataGrid(self.model, context.theme, row_height=Size.ROW - 2)
         self.own = QLineEdit()
         self._own_label = label(role="secondary")
@@ -236,11 +234,7 @@ class ResetDialog(ActionDialog):
 
     @property
     def _time_ms(self) -> int | None:
-        return parse_time(self.time.text(), self._state.taken_ms, self._times.zone)
-
-    @property
-    def _times(self) -> TimeZoneChoice:
-        return self._context.times
+        return parse_time(self.time.text(), self._state.taken_ms, self._context.times.zone)
 
     @property
     def _is_reading(self) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import GroupSettings, OrbitError
@@ -55,7 +55,7 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.basic import column, fill
+from gui.widgets.basic import column, fill, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
@@ -64,7 +64,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, popup_below
-from gui.widgets.said import said_button
+from gui.widgets.said import on_language, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
@@ -106,7 +106,7 @@ class ConsumersView(PageView):
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         for button in (self.reset_button, self.stacks_button, self.more_button):
             self.header.add_action(button)
-        self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
+        self.groups = ColumnTableModel(
             group_columns(self._lag_over_time, self._forecast, self.versions.of),
             lambda group: group.name,
             section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
@@ -116,17 +116,11 @@ class ConsumersView(PageView):
         self.group_grid = DataGrid(self.groups, theme)
         self.disagreement = Notice(theme)
         self.lag = LagPanel(context)
-        self.positions: ColumnTableModel[PositionRow] = ColumnTableModel(
-            position_columns(), lambda row: (row.topic, row.queue_id), parent=self
-        )
+        self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
         self.position_grid = DataGrid(self.positions, theme)
-        self.members: ColumnTableModel[MemberRow] = ColumnTableModel(
-            member_columns(context.times), lambda row: row.client_id, parent=self
-        )
+        self.members = ColumnTableModel(member_columns(context.times), lambda row: row.client_id, parent=self)
         self._member_tab = LazyTab(self._make_members)
-        self.subscriptions: ColumnTableModel[SubscriptionRow] = ColumnTableModel(
-            subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
-        )
+        self.subscriptions = ColumnTableModel(subscription_columns(), lambda row: (row.topic, row.client_id), parent=self)
         self._subscription_tab = LazyTab(self._make_subscriptions)
         self._members_known = ListRead(context.times)
         self._heat = LaterPart(self._make_heat)
@@ -135,11 +129,12 @@ class ConsumersView(PageView):
         self._settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self._build()
+        self.set_parts(grid=self.group_grid, find=self.search, detail=self.tabs)
         self._connect()
         self.group_grid.sort_by("lag", descending=True)
         self.position_grid.sort_by("lag", descending=True)
         self.groups.toggle_section(SYSTEM_GROUPS)
-        self.retranslate()
+        on_language(self, self._show_texts, self._show_header)
         self._show_group()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -198,35 +193,13 @@ class ConsumersView(PageView):
             settings.reload()
         self._show_group()
 
-    def take_keyboard(self) -> None:
-        self.group_grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.tabs
-
-    def retranslate(self) -> None:
-        self._show_texts()
-        self._show_header()
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = Panel(flush=True)
-        left.content.setSpacing(0)
+        left = Panel(flush=True, spacing=0)
         fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
         left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
-        pages = (
-            self._lag_page(),
-            self._member_tab,
-            self._subscription_tab,
-            self._ownership,
-            self._offsets,
-            self._settings,
-        )
+        pages = (self._lag_page(), self._member_tab, self._subscription_tab, self._ownership, self._offsets, self._settings)
         for page in pages:
             self.tabs.addTab(page, "")
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
@@ -333,12 +306,8 @@ class ConsumersView(PageView):
         self.tabs.currentChanged.connect(lambda _tab: self._tab_chosen())
         self.lag.zoomed.connect(self._show_group)
         self.favourites.changed.connect(self._favourites_changed)
-        keep = QShortcut(QKeySequence("Ctrl+D"), self.group_grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        keep.activated.connect(self.toggle_favourite)
-        undo = QShortcut(
-            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
-        undo.activated.connect(unless_refused(self.context, self._undo_newest))
+        on_key(self.group_grid, "Ctrl+D", self.toggle_favourite)
+        on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_newest))
 
     def toggle_favourite(self) -> None:
         """Add the selected group to the favourites, or remove it."""

@@ -8,18 +8,18 @@ from difflib import ndiff
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
 
 from gui.models.messages import json_fault
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State, Tokens, mix
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, form_layout, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button, segments
+from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import Part, Patch, edit_counts
@@ -102,7 +102,7 @@ class EditSide(Panel):
         self.effect = Notice(theme)
         self.next_button = said_button(theme, "arrow-right", "On to resend", role="primary", on_click=self.next_wanted.emit)
         self.clear_button = said_button(theme, "arrow-counter-clockwise", "Change nothing", on_click=self.clear)
-        self._labels = [said(label(role="secondary"), text=text) for text in ("Replace", "Put in its place", "Keep")]
+        self._labels = [said_label(text) for text in ("Replace", "Put in its place", "Keep")]
         self._build()
         for field in (self.find_text, self.put_text):
             field.setFont(mono_font())
@@ -163,9 +163,7 @@ class EditSide(Panel):
         find, put, keep = self._labels
         self.preview.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.preview.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        form = QFormLayout()
-        form.setHorizontalSpacing(12)
-        form.setVerticalSpacing(8)
+        form = form_layout(across=12, down=8)
         form.addRow(find, self.find_text)
         form.addRow(put, self.put_text)
         # Two lines: four words side by side are wider than the pane.

@@ -37,12 +37,7 @@ HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to
 
 
 def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
-    """A line for each dead letter that was sent again, or should have been in the last resend; UTF-8, times in UTC.
-
-    Args:
-        rows: All known dead letters of the group.
-        outcome: Of the last resend.
-    """
+    """A line for each dead letter that was sent again, or should have been in the last resend; UTF-8, times in UTC."""
     refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
@@ -73,11 +68,6 @@ STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verif
 
 class LetterFlow(QObject):
     """Owns the bar of the steps and the pane of each step beside the table; the page lays them out.
-
-    Args:
-        context: Of the page.
-        notes: Notes on dead letters.
-        page: Owns the dialogs.
 
     Signals:
         step_chosen: Another step is shown; carries its key.
@@ -274,10 +264,11 @@ class LetterFlow(QObject):
     def write_receipt(self, path: Path) -> None:
         """Write what became of each as CSV, off the GUI thread."""
         rows, outcome = list(self._rows), self.verify.outcome
-        write_file(self, path, lambda: receipt_csv(rows, outcome), lambda _size: self._written(path), self._not_written)
 
-    def _written(self, path: Path) -> None:
-        self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)
+        def written(_size: int) -> None:
+            self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)
+
+        write_file(self, path, lambda: receipt_csv(rows, outcome), written, self._not_written)
 
     def _not_written(self, error: Exception) -> None:
         self._context.notify(

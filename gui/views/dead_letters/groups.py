@@ -23,15 +23,7 @@ NOTE_WIDTH = 360
 
 
 class GroupsPanel(Panel):
-    """On top of the page, the group with most dead letters first.
-
-    Args:
-        theme: Colours.
-        reader, origins: Read what the figures lack.
-        notes: Notes on groups.
-        now_ms: The time from which ages count.
-        parent: Qt's owner.
-    """
+    """On top of the page, the group with most dead letters first."""
 
     def __init__(
         self,
@@ -48,9 +40,7 @@ class GroupsPanel(Panel):
         self._notes = notes
         self._origins = origins
         self._asked = ""
-        self.model: ColumnTableModel[DeadLetterGroup] = ColumnTableModel(
-            group_columns(now_ms), lambda one: one.figures.group, parent=self
-        )
+        self.model = ColumnTableModel(group_columns(now_ms), lambda one: one.figures.group, parent=self)
         self.grid = DataGrid(self.model, theme)
         self.note = QLineEdit()
         self.note.setMinimumWidth(NOTE_WIDTH)

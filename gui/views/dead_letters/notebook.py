@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,10 +22,9 @@ from broker_core.worker.questions.letter_notes import (
     NoteResends,
     ReadLetterNotes,
 )
+from broker_core.worker.questions.lifecycle import Done
 from gui.operations.queries import LatestQuery
 from gui.views.dead_letters.columns import LetterRow
-from gui.views.dead_letters.note_commands import NoteCommands
-from gui.views.dead_letters.settings_notes import SettingsNotes
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.dead_letters import DeadLetter
@@ -33,16 +33,76 @@ from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
 """Resends are collected for so long before one command notes them."""
+NOTES_KEY = "dead_letters/notes"
+GROUP_NOTES_KEY = "dead_letters/group_notes"
+COMMANDS_MAX = 1_000
+"""Bound of the pending commands; beyond it the oldest is dropped."""
+_Command = tuple[NoteCommand, Callable[[Done], None], Callable[[OrbitError], None]]
+
+
+class NoteCommands:
+    """Sends commands to notes, each after the answer to the one before, because the worker answers questions concurrently.
+
+    It is no `QObject`: pending commands are sent after the page is closed.
+    """
+
+    def __init__(self, source: ClusterSource) -> None:
+        self._source = source
+        self._waiting: deque[_Command] = deque(maxlen=COMMANDS_MAX)
+        self._is_sending = False
+
+    def send(self, command: NoteCommand, done: Callable[[Done], None], failed: Callable[[OrbitError], None]) -> None:
+        """Send a command after the earlier ones are answered."""
+        self._waiting.append((command, done, failed))
+        if not self._is_sending:
+            self._send_next()
+
+    def _send_next(self) -> None:
+        command, done, failed = self._waiting.popleft()
+        self._is_sending = True
+
+        def answered(value: Done) -> None:
+            self._ended()
+            done(value)
+
+        def refused(error: OrbitError) -> None:
+            self._ended()
+            failed(error)
+
+        self._source.ask(command).then(answered, refused)
+
+    def _ended(self) -> None:
+        self._is_sending = False
+        if self._waiting:
+            self._send_next()
+
+
+class SettingsNotes:
+    """Notes in the settings, written by an earlier Orbit; removed once the worker has them."""
+
+    def __init__(self, settings: QSettings, group: str) -> None:
+        self._settings = settings
+        self._letters_key, self._groups_key = group + NOTES_KEY, group + GROUP_NOTES_KEY
+
+    def adoption(self) -> AdoptNotes | None:
+        """The command that passes them to the worker; None where the settings hold none."""
+        found = AdoptNotes(self._text(self._letters_key), self._text(self._groups_key))
+        return found if found.letters or found.groups else None
+
+    def remove(self, adopted: AdoptNotes) -> None:
+        """Remove them, unless another window wrote others after ``adopted`` was read."""
+        if self.adoption() == adopted:
+            self._settings.remove(self._letters_key)
+            self._settings.remove(self._groups_key)
+
+    def _text(self, key: str) -> str:
+        return str(self._settings.value(key, ""))
 
 
 class NoteBook(QObject):
     """Shows notes that the worker has acknowledged. A resend is shown at once, because it has happened.
 
-    Args:
-        source: Its worker stores the notes.
-        settings: May hold notes of an earlier Orbit, which the worker takes over.
-        parent: Qt's owner.
-        group: See `SettingsNotes`.
+    The worker takes over notes of an earlier Orbit from the settings.
 
     Signals:
         changed: A note or `refusal` changed.
@@ -69,8 +129,6 @@ class NoteBook(QObject):
         self._batch = QTimer(self, interval=BATCH_MS, singleShot=True)
         self._batch.timeout.connect(self._send_resends)
         parent.destroyed.connect(self._send_resends)
-
-    # ---- reading -------------------------------------------------------------------------------------------------------
 
     @property
     def refusal(self) -> str:
@@ -120,8 +178,6 @@ class NoteBook(QObject):
             self._error = error
             self.changed.emit()
 
-    # ---- changing ------------------------------------------------------------------------------------------------------
-
     def mark(self, rows: Iterable[LetterRow], mark: str) -> None:
         """Mark dead letters."""
         ids = [one.letter.offset_message_id for one in rows]
@@ -140,11 +196,7 @@ class NoteBook(QObject):
             self._change(NoteGroup(group, text))
 
     def sent(self, notes: Mapping[str, LetterNote]) -> None:
-        """Note that dead letters were sent again, and where to.
-
-        Args:
-            notes: By offset message id of the dead letter; without text.
-        """
+        """Note that dead letters were sent again, and where to: notes without text, by offset message id."""
         for key, note in notes.items():
             self._unsaved.pop(key, None)
             self._unsaved[key] = note

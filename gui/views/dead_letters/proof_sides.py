@@ -17,7 +17,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.dead_letters import CONSUMED, DIED_AGAIN, RETRYING, WAITING
@@ -50,14 +50,14 @@ class VerifySide(Panel):
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
         super().__init__(" ")
-        self.model: ColumnTableModel[LetterRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             [
                 Column("key", "Key", lambda one: one.letter.keys or UNKNOWN, kind=CellKind.MONO,
                        tip=lambda one: one.letter.offset_message_id),
                 Column("place", "Sent to", _place, tip=lambda one: times.full(one.note.at_ms), dim=True, width=100,
                        gives_way=1),
                 Column("state", "State", lambda one: _state(one)[0], kind=CellKind.CHIP, state=lambda one: _state(one)[1],
-                       width=104),
+                       width=104)
             ],
             lambda one: one.letter.offset_message_id,
             parent=self,
@@ -117,9 +117,8 @@ class CloseSide(Panel):
         self._rows: list[LetterRow] = []
         self._refusal = ""
         self.facts = KeyValueList()
-        self.words = said(
-            label(role="secondary", wrap=True),
-            text="Dead letters stay in the store until it is cleaned; marks say that nobody has to look again.",
+        self.words = said_label(
+            "Dead letters stay in the store until it is cleaned; marks say that nobody has to look again.", wrap=True
         )
         self.handled_button = IconButton(theme, "check-circle", " ", role="primary", on_click=self._mark_consumed)
         self.parked_button = IconButton(theme, "circle-dashed", " ", on_click=self._park)

@@ -97,8 +97,6 @@ class ReplayedResend(QObject):
         self._is_stopped = True
         self._job.cancel()
 
-    # ---- reading the dead letters --------------------------------------------------------------------------------------
-
     def _go_on(self) -> None:
         if self._is_stopped or self._in_a_row >= self._order.failures_max:
             self._end(ResendReceipt(ResendOutcome(left=tuple(row["offsetMsgId"] for row in self._rows))))
@@ -120,8 +118,6 @@ class ReplayedResend(QObject):
         self._in_a_row += 1
         self._unread.append((letter.offset_message_id, error.message))
         next_turn(self, self._go_on)
-
-    # ---- the replay ----------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
         if not self._rows:
@@ -187,8 +183,6 @@ class ReplayedResend(QObject):
             self._end(receipt)
         elif not self._job.is_running:
             self._follow()
-
-    # ---- the end -------------------------------------------------------------------------------------------------------
 
     def _end(self, receipt: ResendReceipt) -> None:
         found = receipt.outcome

@@ -195,14 +195,7 @@ def _asked(letters: Sequence[DeadLetter], order: ResendOrder) -> list[tuple[str,
 
 
 def show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Members, *, says_all_pass: bool = False) -> bool:
-    """Report what the group's present subscription would reject; returns whether all pass.
-
-    Args:
-        notice: Shows the report.
-        letters: At least one, all of one group.
-        members: Present members of that group.
-        says_all_pass: Whether it also reports that nothing is rejected.
-    """
+    """Report what the group's present subscription would reject, or that all pass; returns whether all pass."""
     group = letters[0].group
     if not members.client_id:
         notice.set(tr("No consumer of {group} is connected: nobody takes them for now.", group=group), state=State.INFO)

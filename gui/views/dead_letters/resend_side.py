@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
@@ -18,11 +18,11 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.resend import show_rejected
 from gui.views.messages.send_options import FIELD_PADDING
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row
 from gui.widgets.inputs import name_count, write_count
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button, segments
+from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
@@ -54,11 +54,11 @@ class ResendSide(Panel):
         self.target = segments({target.value: TARGET_NAMES[target] for target in ResendTarget})
         self.topic = said(QLineEdit(), hint="Topic")
         self.rate, self.failures = QSpinBox(), QSpinBox()
-        self._labels = [said(label(role="secondary"), text=text) for text in ("Send to", "Pace", "Stop after")]
+        self._labels = [said_label(text) for text in ("Send to", "Pace", "Stop after")]
         self.changes = label(role="secondary", wrap=True)
         self.repeats = label(role="secondary", wrap=True)
         self.audience = Notice(theme)
-        self.note = said(label(role="caption", wrap=True), text="New copies are sent; the dead letters stay as proof.")
+        self.note = said_label("New copies are sent; the dead letters stay as proof.", "caption", wrap=True)
         self.first_button = said_button(theme, "paper-plane-tilt", "Send 1 first…", on_click=partial(self.send_wanted.emit, 1))
         self.all_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._all_clicked)
         self._build()
@@ -119,10 +119,7 @@ class ResendSide(Panel):
         for number in (self.rate, self.failures):
             number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         fields = QWidget()
-        form = QFormLayout(fields)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(14)
-        form.setVerticalSpacing(8)
+        form = form_layout(fields, across=14, down=8)
         target, pace, stop = self._labels
         form.addRow(target, row(self.target, 1))
         form.addRow("", self.topic)
@@ -163,8 +160,6 @@ class ResendSide(Panel):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._ask_members()
-
-    # ---- who would take them -------------------------------------------------------------------------------------------
 
     def _ask_members(self) -> None:
         group = self._letters[0].group if self._letters else ""

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import OrbitError
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.retry_facts import LimitFrom, RetryFacts, RetryReader
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import retry_columns
 from gui.views.dead_letters.reader import DeadLetterReader
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageContext
 from gui.widgets.basic import fill, label
 from gui.widgets.data_grid import DataGrid
@@ -37,10 +36,11 @@ class RetryLadder(Panel):
             [
                 Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=64),
                 Column("wait", "Waits", lambda rung: duration_text(rung.wait_ms), right=True, width=66),
-                Column("due", "Earliest", lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
+                Column("due", "Earliest",
+                       lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
                        tip=lambda rung: times.full(rung.due_ms)),
                 Column("state", "State", lambda rung: self._state(rung)[0], kind=CellKind.CHIP,
-                       state=lambda rung: self._state(rung)[1], width=84),
+                       state=lambda rung: self._state(rung)[1], width=84)
             ],
             lambda rung: rung.attempt,
             parent=self,
@@ -52,13 +52,7 @@ class RetryLadder(Panel):
         on_language(self, self._show_texts)
 
     def show_retry(self, retry: WaitingRetry | None, facts: RetryFacts | None, delays_ms: Sequence[int]) -> None:
-        """Show the attempts of a message; None: nothing.
-
-        Args:
-            retry: The waiting retry.
-            facts: Its next attempt, and the number of attempts.
-            delays_ms: Delays of the broker's levels, from level 1.
-        """
+        """Show the attempts of a message; None: nothing. ``delays_ms`` are the broker's, from level 1."""
         self._retry, self._facts = retry, facts
         if retry is None or facts is None:
             self.model.set_rows([])
@@ -93,15 +87,7 @@ def _limit_words(group: str, facts: RetryFacts) -> str:
 
 
 class WaitingRetries(QObject):
-    """Fills ``grid`` and ``ladder``, which the page lays out; reads the attempts only while it is visible.
-
-    Args:
-        context: Source, colours and times.
-        reader: Reads the retries.
-        now_ms: The time from which waits count.
-        try_again: Reads again after an error.
-        parent: The page.
-    """
+    """Fills ``grid`` and ``ladder``, which the page lays out; reads the attempts only while it is visible."""
 
     def __init__(
         self,
@@ -120,12 +106,12 @@ class WaitingRetries(QObject):
             retry_columns(context.times, now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = said(DataGrid(self.model, context.theme), empty="No retry waits.")
-        self._list_read = ListRead(context.times)
+        self._list_read = shown_read(context.times, "The retries could not be read.", self._try_again, self.grid)
         self.ladder = RetryLadder(context.theme, context.times)
         self.attempts = RetryReader(context.source, self)
         self.grid.selected.connect(lambda _retry: self._read_attempts())
         self.attempts.changed.connect(self._show_attempts)
-        reader.retries_failed.connect(self._failed)
+        reader.retries_failed.connect(self._list_read.refused)
 
     @property
     def foot(self) -> str:
@@ -148,7 +134,6 @@ class WaitingRetries(QObject):
     def read(self) -> None:
         """Show the read retries."""
         self._list_read.answered()
-        self._show_read()
         self.model.set_rows(self._reader.retries or [])
         if self._is_shown:
             self.grid.select_first()
@@ -163,10 +148,3 @@ class WaitingRetries(QObject):
         if self._state is not None:
             delays = [int(delay) for delay in self._state.delays.delay_ms]
             self.ladder.show_retry(self.grid.selected_row, self.attempts.facts, delays)
-
-    def _failed(self, error: OrbitError) -> None:
-        self._list_read.refused(error)
-        self._show_read()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The retries could not be read."), self._try_again)

@@ -25,12 +25,6 @@ SIDE_WIDTH = 392
 class LetterSide(Panel):
     """Shows the selected letter and reports entries and clicks to the page.
 
-    Args:
-        theme: Of the glyphs.
-        times: Zone of the times.
-        refusal: Why nothing can be sent again; empty where it can.
-        parent: Qt's owner.
-
     Signals:
         noted: A note was entered; carries its text.
         marked: Mark the selected letters; carries the mark.
@@ -58,7 +52,19 @@ class LetterSide(Panel):
         }
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self.resend_wanted.emit)
         self.proof_line = label(role="caption", wrap=True)
-        self._build()
+        self.setMinimumWidth(SIDE_WIDTH)
+        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        lines = column(
+            self.facts,
+            (self.body, 1),
+            self.note,
+            self.proof_line,
+            row(*self.marks.values(), 1),
+            row(1, self.resend_button),
+            spacing=10,
+        )
+        self.content.addLayout(lines)
         self.note.editingFinished.connect(self._entered)
 
     def show_note_refusal(self, refusal: str) -> None:
@@ -119,18 +125,3 @@ class LetterSide(Panel):
             (tr("Tries"), count_text(letter.tries)), (tr("Producer"), letter.host),
             (tr("Message ID"), letter.offset_message_id),
         ]  # fmt: skip
-
-    def _build(self) -> None:
-        self.setMinimumWidth(SIDE_WIDTH)
-        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        lines = column(
-            self.facts,
-            (self.body, 1),
-            self.note,
-            self.proof_line,
-            row(*self.marks.values(), 1),
-            row(1, self.resend_button),
-            spacing=10,
-        )
-        self.content.addLayout(lines)

@@ -33,7 +33,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
-from gui.widgets.said import said, said_button, segments
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import group_figures, group_positions, proof, top_origins
@@ -62,7 +62,7 @@ class DeadLettersView(PageView):
         self.origins = OriginReader(context.source, self)
         self.group_panel = GroupsPanel(theme, self.reader, self.origins, notes=self.notes, now_ms=self._now)
         self.groups, self.group_grid = self.group_panel.model, self.group_panel.grid
-        self.letters: ColumnTableModel[LetterRow] = ColumnTableModel(
+        self.letters = ColumnTableModel(
             letter_columns(context.times, self._now), lambda one: one.letter.physical_offset, parent=self
         )
         self.letter_grid = DataGrid(self.letters, theme, several=True)
@@ -82,9 +82,10 @@ class DeadLettersView(PageView):
         self.flow = LetterFlow(context, self.notes, self)
         self.side = self.flow.inspect
         self._build()
+        self.set_parts(grid=self.letter_grid, find=self.search, detail=self.sides)
         self._connect()
         self.letter_grid.sort_by("died", descending=True)
-        self.retranslate()
+        on_language(self, self._show_groups, self._show_letters, self._show_side)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -136,21 +137,6 @@ class DeadLettersView(PageView):
         if self._state is not None:
             self.notes.read_again()
 
-    def take_keyboard(self) -> None:
-        self.letter_grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.sides
-
-    def retranslate(self) -> None:
-        self._show_groups()
-        self._show_letters()
-        self._show_side()
-
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def mark(self, mark: str) -> None:
@@ -201,8 +187,7 @@ class DeadLettersView(PageView):
 
     def _build(self) -> None:
         self.content.addWidget(self.group_panel)
-        table = Panel(flush=True)
-        table.content.setSpacing(0)
+        table = Panel(flush=True, spacing=0)
         fill(
             table.content,
             row(self.flow.bar, margins=(12, 8, 12, 0)),

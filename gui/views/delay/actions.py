@@ -22,14 +22,7 @@ DELIVER, CANCEL, MOVE = "deliver", "cancel", "move"
 
 
 class DelayActions:
-    """Makes the dialogs.
-
-    Args:
-        source: Carries the actions out.
-        theme: Colours of the dialogs.
-        times: Zone in which moments are entered and shown.
-        now_ms: The broker's clock.
-    """
+    """Makes the dialogs."""
 
     def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]) -> None:
         self._source = source

@@ -51,14 +51,7 @@ class AheadPanel(Panel):
         on_language(self, self._draw)
 
     def show_ahead(self, samples: Iterable[DueSample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
-        """Show the waiting messages.
-
-        Args:
-            samples: Of the levels that were read.
-            timers: Due times of timers; None: not read.
-            now_ms: The broker's clock.
-            unread: Levels with messages that are not among the samples.
-        """
+        """Show the waiting messages; ``unread`` are levels with messages that are not among the samples."""
         self._unread, self._timers_are_unread = unread, timers is None
         self._samples, self._timers, self._now_ms = list(samples), timers or TimersAhead(), now_ms
         self._draw()
@@ -77,10 +70,7 @@ class AheadPanel(Panel):
         form = "%m-%d" if ahead.part_ms >= DAY_MS else "%H:%M"
         starts = [ahead.start_ms + i * ahead.part_ms for i in range(len(ahead.levels))]
         labels = [self._times.moment(start).strftime(form) for start in starts]
-        layers = [
-            BarLayer(tr("Levels"), ahead.levels, State.DELAYED),
-            BarLayer(tr("Timers"), ahead.timers, State.CHECKING),
-        ]
+        layers = [BarLayer(tr("Levels"), ahead.levels, State.DELAYED), BarLayer(tr("Timers"), ahead.timers, State.CHECKING)]
         self.bars.set_bars(labels, layers)
         each = {MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms]
         words = tr(each)

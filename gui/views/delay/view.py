@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
@@ -49,9 +50,7 @@ class DelayView(PageView):
         self._forecast_ms = -FORECAST_AGAIN_MS
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
         self.tiles = {key: Tile(theme, title) for key, title in TILES.items()}
-        self.levels: ColumnTableModel[LevelRow] = ColumnTableModel(
-            level_columns(self._lane), lambda level: level.level, parent=self
-        )
+        self.levels = ColumnTableModel(level_columns(self._lane), lambda level: level.level, parent=self)
         self.level_grid = said(DataGrid(self.levels, theme), empty="This broker tells of no delay levels.")
         self.lanes = said(
             Panel(" ", flush=True),
@@ -63,10 +62,12 @@ class DelayView(PageView):
         self.lateness = LatenessPanel(context)
         self.waiting = WaitingPanel(context)
         self._build()
-        self._connect()
+        focus_levels = partial(self.level_grid.view.setFocus, Qt.FocusReason.ShortcutFocusReason)
+        self.set_parts(grid=self.level_grid, find=focus_levels, detail=self._right)
+        self.level_grid.selected.connect(self._level_selected)
+        self.reader.changed.connect(self._sampled)
+        self.waiting.acted.connect(self.reader.forget)
         self.retranslate()
-
-    # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def open(self, arguments: PageArguments) -> None:
         level = arguments.get("level")
@@ -103,22 +104,11 @@ class DelayView(PageView):
         self.reader.forget()
         self.waiting.read()
 
-    def take_keyboard(self) -> None:
-        self.level_grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.level_grid.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def detail_pane(self) -> QWidget:
-        return self._right
-
     def retranslate(self) -> None:
         if self._state is not None:
             self._show_figures(self.levels.rows)
         else:
             self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
-
-    # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         tiles = QGridLayout()
@@ -131,11 +121,6 @@ class DelayView(PageView):
         right = self._right = QWidget()
         right.setLayout(column((self.ahead, 4), (self.lateness, 4), (self.waiting, 7), spacing=Size.GAP))
         self.content.addWidget(PaneSplitter((self.lanes, right), (LANES_WIDTH, LIST_WIDTH), grows=0), 1)
-
-    def _connect(self) -> None:
-        self.level_grid.selected.connect(self._level_selected)
-        self.reader.changed.connect(self._sampled)
-        self.waiting.acted.connect(self.reader.forget)
 
     def _lane(self, row: LevelRow) -> WaitingLane | None:
         if row.pending != 0 and row.level not in self.reader.samples:
@@ -151,8 +136,6 @@ class DelayView(PageView):
     def _sampled(self) -> None:
         self.level_grid.view.viewport().update()
         self._show_ahead()
-
-    # ---- timers --------------------------------------------------------------------------------------------------------
 
     def _read_forecast(self, timers: TimerTotals) -> None:
         if timers.pending <= 0:
@@ -171,8 +154,6 @@ class DelayView(PageView):
         first_ms = forecast.first_day * DAY_MS
         self._timers_ahead = TimersAhead(forecast.minutes, forecast.hours, first_ms, forecast.days)
         self._show_ahead()
-
-    # ---- figures -------------------------------------------------------------------------------------------------------
 
     def _show_level(self) -> None:
         self.waiting.show_level(self.level_grid.selected_row)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
@@ -22,15 +22,15 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
 from gui.views.delay.columns import waiting_columns
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageContext
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, label, on_key, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, short_count_text, span_text, tr
@@ -67,11 +67,11 @@ class WaitingPanel(Panel):
         self._masks.changed.connect(partial(self.read, quietly=True))
         self.switch = SegmentedControl(((LEVEL, " "), (TIMERS, " ")))
         self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
-        self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = DataGrid(self.model, theme, several=True)
-        self._list_read = ListRead(context.times)
+        self._list_read = shown_read(context.times, "The waiting messages were not read.", self.read, self.grid)
         self._settles_ms = 0
         self.deliver = said_button(theme, "play", "Deliver now…", role="small", on_click=partial(self.ask, DELIVER))
         self.move_to = said_button(theme, "clock", "Move…", role="small", on_click=partial(self.ask, MOVE))
@@ -79,11 +79,20 @@ class WaitingPanel(Panel):
         self.back = said_button(theme, "caret-left", on_click=self._back, tip="Earlier due")
         self.forward = said_button(theme, "caret-right", on_click=self._forward, tip="Later due")
         self._range = label(role="caption")
-        self._keys = said(label(role="caption"), text="D: deliver · T: move · Del: cancel")
+        self._keys = said_label("D: deliver · T: move · Del: cancel", "caption")
         self._missing = MissingNote()
-        self._build()
+        self.content.setSpacing(0)
+        self.add_action(self.switch)
+        fill(
+            self.content,
+            row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8)),
+            (self.grid, 1),
+            self._missing,
+            row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)),
+        )
+        self._enable()
         self._connect()
-        on_language(self, self._write_texts)
+        on_language(self, self._write_title, self._show_range)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
@@ -126,7 +135,7 @@ class WaitingPanel(Panel):
         self.model.set_rows([])
         self._missing.say("")
         self._list_read.begin()
-        self._show_read()
+        self._list_read.show()
         self._starts = [FIRST_PAGE]
         self._next = None
         self._write_title()
@@ -173,32 +182,13 @@ class WaitingPanel(Panel):
         dialog.succeeded.connect(lambda answer: self._acted(action, answer))
         return opened(dialog)
 
-    def _write_texts(self) -> None:
-        self._write_title()
-        self._show_range()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        self.content.setSpacing(0)
-        self.add_action(self.switch)
-        fill(
-            self.content,
-            row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8)),
-            (self.grid, 1),
-            self._missing,
-            row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)),
-        )
-        self._enable()
-
     def _connect(self) -> None:
         self.grid.view.selectionModel().selectionChanged.connect(self._enable)
         self.model.shown_changed.connect(self._enable)
         self.grid.activated.connect(self._open)
         self.switch.chosen.connect(lambda _key: self._begin_anew())
         for key, action in (("D", DELIVER), ("T", MOVE), ("Del", CANCEL)):
-            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(partial(self.ask, action))
+            on_key(self.grid, key, partial(self.ask, action))
         self.grid.menu_asked.connect(self._open_menu)
 
     def _is_old(self, pending: int) -> bool:
@@ -211,7 +201,6 @@ class WaitingPanel(Panel):
 
     def _show_page(self, page: WaitingPage) -> None:
         self._list_read.answered()
-        self._show_read()
         self._next = page.next_start
         self._missing.say(broker_text(page.notice))
         self.model.set_rows(page.rows)
@@ -220,11 +209,7 @@ class WaitingPanel(Panel):
     def _failed(self, error: OrbitError) -> None:
         self._list_read.refused(error)
         self._missing.say("")
-        self._show_read()
         self._show_range()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The waiting messages were not read."), self.read)
 
     def _acted(self, action: str, answer: object) -> None:
         assert isinstance(answer, DelayedActed | TimersActed)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from broker_core.api import OrbitError
@@ -19,14 +19,14 @@ from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_to_save, new_menu, opened, popup_below
-from gui.widgets.said import said, said_button
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.error_words import kept_line
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
@@ -86,14 +86,13 @@ class EventsView(PageView):
         self.chart.is_choosable = True
         self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by text, topic or group")
         self.filters = SegmentedControl([(ALL, " "), *((group.value, " ") for group in _CHOICES)])
-        self.model: ColumnTableModel[EventRow] = ColumnTableModel(
-            event_columns(context.times, self._now_ms), lambda one: one.key, parent=self
-        )
+        self.model = ColumnTableModel(event_columns(context.times, self._now_ms), lambda one: one.key, parent=self)
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
-        self._list_read = ListRead(context.times)
-        self._show_read()
+        self.set_parts(grid=self.grid, find=self.search)
+        self._list_read = shown_read(context.times, "The events were not read.", self.refresh, self.grid)
+        self._list_read.show()
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._group_chosen)
         self.chart.parts_chosen.connect(self._zoom)
@@ -102,7 +101,7 @@ class EventsView(PageView):
         self.grid.menu_asked.connect(self._open_menu)
         context.time_range.changed.connect(self._range_changed)
         context.times.changed.connect(self._zone_changed)
-        self.retranslate()
+        on_language(self, self._show)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -132,16 +131,6 @@ class EventsView(PageView):
         # Not only since figures are recorded: what happened before the first of them counts, too.
         from_ms, to_ms = self._range_ms = self.context.time_range.asked_ms(state.taken_ms)
         self._query.ask(source.ask(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def retranslate(self) -> None:
-        self._show()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
@@ -212,8 +201,7 @@ class EventsView(PageView):
         self.chart_panel.content.addWidget(self.chart)
         self.chart_panel.setFixedHeight(CHART_HEIGHT + 36)
         self.content.addWidget(self.chart_panel)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
+        panel = Panel(flush=True, spacing=0)
         fill(
             panel.content,
             row((self.search, 1), self.filters, spacing=8, margins=(8, 8, 8, 8)),
@@ -246,7 +234,6 @@ class EventsView(PageView):
     def _take(self, page: EventPage) -> None:
         self._total = page.total
         self._list_read.answered()
-        self._show_read()
         self.model.set_rows(event_rows(page))
         self._show()
 
@@ -254,11 +241,7 @@ class EventsView(PageView):
         # Counts and bars of events that may no longer be all would say too little.
         self._total = -1
         self._list_read.refused(error)
-        self._show_read()
         self._show()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The events were not read."), self.refresh)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 

@@ -31,10 +31,6 @@ _REASONS = {
 class Audience(QObject):
     """Knows the subscriptions of the groups that read a topic.
 
-    Args:
-        source: Knows the members of groups.
-        parent: Qt's owner.
-
     Signals:
         changed: The subscriptions of another topic's groups were read, or were not.
     """

@@ -13,7 +13,7 @@ from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, column, label, row
+from gui.widgets.basic import ElidedLabel, column, label, row, show_text
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
 from gui.widgets.said import on_language, said, said_button, say_items, segments
 from gui.words.broker_words import broker_text
@@ -75,7 +75,13 @@ class BodyPane(QWidget):
         self._views = QStackedWidget()
         self.rules_button.setEnabled(self.book.is_read)
         self._build()
-        self._connect()
+        self.switch.chosen.connect(self.choose_view)
+        self.encoding.activated.connect(lambda _index: self._read())
+        self.reader.read.connect(self._body_read)
+        self.book.changed.connect(self._rules_changed)
+        self.book.judged.connect(self._judged)
+        self.reveal.pressed.connect(lambda: self._reveal(shown=True))
+        self.reveal.released.connect(lambda: self._reveal(shown=False))
         on_language(self, self._show)
 
     # ---- what its owner calls --------------------------------------------------------------------------------------
@@ -141,15 +147,6 @@ class BodyPane(QWidget):
                 spacing=0,
             )
         )
-
-    def _connect(self) -> None:
-        self.switch.chosen.connect(self.choose_view)
-        self.encoding.activated.connect(lambda _index: self._read())
-        self.reader.read.connect(self._body_read)
-        self.book.changed.connect(self._rules_changed)
-        self.book.judged.connect(self._judged)
-        self.reveal.pressed.connect(lambda: self._reveal(shown=True))
-        self.reveal.released.connect(lambda: self._reveal(shown=False))
 
     # ---- reading ---------------------------------------------------------------------------------------------------
 
@@ -292,8 +289,7 @@ class BodyPane(QWidget):
         if detail.sys_flag & 1 and not detail.notice:
             packed, unpacked = bytes_text(detail.stored_body_bytes), bytes_text(len(detail.body))
             layers.insert(0, tr("Compressed by the producer: {packed} → {unpacked}", packed=packed, unpacked=unpacked))
-        self.layers.setText(" · ".join(layers))
-        self.layers.setVisible(bool(layers))
+        show_text(self.layers, " · ".join(layers))
         # Why it is not shown otherwise; a body of bytes may hold anything, so its refusals are read as they came.
         refusals = [tr("Not read as {name}: {reason}", name=name, reason=_why(why)) for name, why in body.plain.refusals]
         if self.book.fault:
@@ -301,8 +297,7 @@ class BodyPane(QWidget):
                 "The decoder rules cannot be used, so all bodies are hidden: {reason}", reason=broker_text(self.book.fault)
             )
             refusals.insert(0, words)
-        self.refusals.setText("\n".join(refusals))
-        self.refusals.setVisible(bool(refusals))
+        show_text(self.refusals, "\n".join(refusals))
 
 
 def _why(text: str) -> str:

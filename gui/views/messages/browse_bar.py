@@ -14,7 +14,7 @@ from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.state import ClusterState
 
@@ -65,10 +65,20 @@ class BrowseBar(QWidget):
             QLineEdit(), hint="Go to time", tip="10:15, yesterday 10:15, 2026-11-21 10:15, -2h or epoch milliseconds"
         )
         self.place = label(role="caption")
-        self.promise = said(label(role="caption"), text="Reading does not move any consumer position")
+        self.promise = said_label("Reading does not move any consumer position", "caption")
         self.new_button = IconButton(theme, "arrow-down", role="small", on_click=self.new_wanted.emit)
         self._build()
-        self._connect()
+        self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))
+        self.topic_text.returnPressed.connect(lambda: self._tell_queue(ALL_QUEUES))
+        self.queue.activated.connect(lambda _index: self._tell_queue(self.chosen_queue))
+        self.slider.sliderMoved.connect(
+            lambda step: self.place.setText(tr("Offset {offset}", offset=count_text(self._offset_at(step))))
+        )
+        self.slider.sliderReleased.connect(lambda: self._slide(self.slider.value()))
+        self.slider.actionTriggered.connect(self._slider_action)
+        self.offset.returnPressed.connect(self._offset_entered)
+        self.time.returnPressed.connect(self._time_entered)
+        self.message_id.returnPressed.connect(self._id_entered)
         self.show_window(None)
         self.show_new(0)
         on_language(self, self._write_texts)
@@ -173,17 +183,6 @@ class BrowseBar(QWidget):
         fill(self._position.content, position, words)
         self.setLayout(column(choice, self._position, spacing=12))
 
-    def _connect(self) -> None:
-        self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))
-        self.topic_text.returnPressed.connect(lambda: self._tell_queue(ALL_QUEUES))
-        self.queue.activated.connect(lambda _index: self._tell_queue(self.chosen_queue))
-        self.slider.sliderMoved.connect(lambda step: self.place.setText(self._offset_text(step)))
-        self.slider.sliderReleased.connect(lambda: self._slide(self.slider.value()))
-        self.slider.actionTriggered.connect(self._slider_action)
-        self.offset.returnPressed.connect(self._offset_entered)
-        self.time.returnPressed.connect(self._time_entered)
-        self.message_id.returnPressed.connect(self._id_entered)
-
     def _offer_queues(self, ids: list[int], chosen: int) -> None:
         self.queue.clear()
         for one in [ALL_QUEUES, *ids]:
@@ -223,9 +222,6 @@ class BrowseBar(QWidget):
         last = max(1, window.max_offset - window.count - window.min_offset) if window is not None else 1
         start = window.start - window.min_offset if window is not None else last
         self.slider.setValue(min(SLIDER_STEPS, start * SLIDER_STEPS // last))
-
-    def _offset_text(self, step: int) -> str:
-        return tr("Offset {offset}", offset=count_text(self._offset_at(step)))
 
     def _place_text(self) -> str:
         window = self._window

@@ -49,10 +49,7 @@ def message_columns(
 
 
 def hit_columns(
-    times: TimeZoneChoice,
-    now_ms: Callable[[], int],
-    marks: Callable[[], Marks] = Marks,
-    consumption: Consumption | None = None,
+    times: TimeZoneChoice, now_ms: Callable[[], int], marks: Callable[[], Marks] = Marks, consumption: Consumption | None = None
 ) -> list[Column[MessageRow]]:
     """Columns of hits; a key is the name of the column in `HitColumns`, but for body and consumption.
 

@@ -60,15 +60,7 @@ class CompareDialog(FittedDialog):
         others: Sequence[tuple[str, int]] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """Create it.
-
-        Args:
-            context: Of the page.
-            book: Decoder rules of the bodies.
-            left: The first message.
-            others: Choices: names and physical offsets.
-            parent: Qt's owner.
-        """
+        """Create it; ``others`` are messages to choose from: names and physical offsets."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Compare messages"))
@@ -112,8 +104,6 @@ class CompareDialog(FittedDialog):
 
         self._call.start(work)
 
-    # ---- parts -----------------------------------------------------------------------------------------------------
-
     def _build(self, others: Sequence[tuple[str, int]]) -> None:
         self.other.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.other.setAccessibleName(tr("Other message"))
@@ -147,8 +137,6 @@ class CompareDialog(FittedDialog):
 
     def _failed(self, error: OrbitError) -> None:
         self.error.set(lambda: tr("The other message was not read."), partial(error_text, error))
-
-    # ---- showing ---------------------------------------------------------------------------------------------------
 
     def _show(self, result: tuple[MessageDetail, Compared]) -> None:
         if result[0] is self._right:

@@ -57,17 +57,6 @@ class ComposeDialog(Composing, FittedDialog):
         self._prepare(source, theme, state, topic=topic, resent=resent, mask=mask, settings=settings, asked_for=parent)
         self.fields.setMinimumWidth(FORM_WIDTH)
         self.shown_wanted.connect(lambda _topic, _receipt: self.accept())
-        self._build()
-        self._begin()
-
-    def reject(self) -> None:
-        """Stop a burst, and close when none runs."""
-        self._cancel_clicked()
-
-    def _close_unsent(self) -> None:
-        FittedDialog.reject(self)
-
-    def _build(self) -> None:
         lines = column(
             label(self.windowTitle(), "card-title"),
             self.effect,
@@ -82,3 +71,11 @@ class ComposeDialog(Composing, FittedDialog):
         self.setLayout(lines)
         left = (self.templates, self.history, self.import_button, self.copy_as, self.show_button, self.copy_button)
         lines.addLayout(row(*left, 1, self.cancel_button, self.send_button))
+        self._begin()
+
+    def reject(self) -> None:
+        """Stop a burst, and close when none runs."""
+        self._cancel_clicked()
+
+    def _close_unsent(self) -> None:
+        FittedDialog.reject(self)

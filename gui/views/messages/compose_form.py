@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
 
 from gui.models.messages import ALL_QUEUES, MessageDraft, json_fault, writable_topics
 from gui.models.queue_window import write_queues
@@ -16,9 +16,9 @@ from gui.theme.style import set_role
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.property_editor import PropertyEditor
 from gui.views.messages.send_options import SendOptions
-from gui.widgets.basic import column, label, row
+from gui.widgets.basic import column, form_layout, label, row
 from gui.widgets.code_view import CodeView, HexView
-from gui.widgets.said import on_language, said, said_button, say
+from gui.widgets.said import on_language, said, said_button, said_label, say
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
@@ -185,19 +185,10 @@ class ComposeForm(QWidget):
         for place in range(self.queue.count()):
             self.queue.setItemText(place, _queue_text(self.queue.itemData(place)))
 
-    def _caption(self, text: str) -> QLabel:
-        """A caption before a line; English."""
-        return said(label(role="secondary"), text=text)
-
     # ---- words under the body --------------------------------------------------------------------------------------
 
     def show_note(self, files: str, first_text: str) -> None:
-        """Describe the body.
-
-        Args:
-            files: What files bring in its place; empty for none.
-            first_text: Text of the body in the first message.
-        """
+        """Describe the body."""
         is_json = first_text.lstrip().startswith(("{", "["))
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
         self.body_note.setText(files or self._note(first_text, fault))
@@ -229,11 +220,7 @@ class ComposeForm(QWidget):
         bodies = QFrame()
         bodies.setProperty("role", "inset")
         bodies.setLayout(column(self._bodies, margins=(1, 1, 1, 1)))
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(8 if is_narrow else 10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(self, across=16, down=8 if is_narrow else 10, grow="expanding")
         note = row((self.body_note, 1), self.original_button)
         if is_narrow:
             self._fill_narrow(form, bodies, note)
@@ -241,12 +228,12 @@ class ComposeForm(QWidget):
             self._fill_wide(form, bodies, note)
 
     def _fill_wide(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
-        form.addRow(self._caption("Topic"), row((self.topic, 1), self.queue))
-        form.addRow(self._caption("Tag"), self.tag)
-        form.addRow(self._caption("Keys"), self.keys)
+        form.addRow(said_label("Topic"), row((self.topic, 1), self.queue))
+        form.addRow(said_label("Tag"), self.tag)
+        form.addRow(said_label("Keys"), self.keys)
         self.options.add_to(form)
-        form.addRow(self._caption("Properties"), self.properties)
-        form.addRow(self._caption("Body"), bodies)
+        form.addRow(said_label("Properties"), self.properties)
+        form.addRow(said_label("Body"), bodies)
         form.addRow("", note)
 
     def _fill_narrow(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
@@ -257,11 +244,11 @@ class ComposeForm(QWidget):
         # In one line: a note of several would have the fields as high as they like to be, and scrolled.
         self.body_note.setWordWrap(False)
         self.body_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        form.addRow(self._caption("Tag, keys"), row((self.tag, 2), (self.keys, 3), self.queue))
+        form.addRow(said_label("Tag, keys"), row((self.tag, 2), (self.keys, 3), self.queue))
         self.options.add_delivery(form)
-        form.addRow(self._caption("Body"), bodies)
+        form.addRow(said_label("Body"), bodies)
         form.addRow("", note)
-        form.addRow(self._caption("Properties"), self.properties)
+        form.addRow(said_label("Properties"), self.properties)
         self.options.add_order_and_repeat(form)
 
     def _connect(self) -> None:

@@ -19,12 +19,6 @@ WIDTH_MIN = 500
 class ComposePanel(Composing, Panel):
     """The composer without a dialog: entered fields stay when another topic is shown.
 
-    Args:
-        context: Of the page.
-        state: Topics and queues until the source knows any.
-        topic: Target of the messages.
-        page: Its window knows whether the cluster is one of production.
-
     Signals: those of `Composing`, and
         whole_wanted: Open all fields in a dialog.
     """

@@ -38,7 +38,7 @@ from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
 from gui.views.messages.draft_menus import PastDrafts, TemplatesMenu
 from gui.views.messages.message_import import MessageImport
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, label, show_text
 from gui.widgets.fitted_dialog import FieldsRoom
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
@@ -251,8 +251,7 @@ class Composing(_Widget):
 
     def _imports_changed(self) -> None:
         self.form.set_for_files(has_files=bool(self.imports.messages))
-        self.error.setText(self.imports.fault)
-        self.error.setVisible(bool(self.imports.fault))
+        show_text(self.error, self.imports.fault)
         self._check()
 
     def _import_message(self, number: int) -> SendMessage:

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFileDialog,
-    QFormLayout,
     QFrame,
     QLineEdit,
     QListWidget,
@@ -24,7 +23,7 @@ from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, column, fill, label, row
+from gui.widgets.basic import IconButton, column, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
 from gui.widgets.said import push_button
@@ -71,7 +70,12 @@ class DecodingRulesDialog(FittedDialog):
         self.down = IconButton(theme, "caret-down", tip=tr("Later"), on_click=lambda: self._move(1))
         self.save_button = push_button("Save", self.save, role="primary")
         self._build()
-        self._connect()
+        self.list.currentRowChanged.connect(self._show_rule)
+        self.topics.textChanged.connect(self._topics_changed)
+        self.reading.currentIndexChanged.connect(lambda _index: self._write_states())
+        self.schema.editingFinished.connect(self._read_types)
+        self._book.saved.connect(self.accept)
+        self._book.refused.connect(self._refused)
         self._fill(topic)
 
     # ---- parts -----------------------------------------------------------------------------------------------------
@@ -92,8 +96,7 @@ class DecodingRulesDialog(FittedDialog):
             box.setTabChangesFocus(True)
         self.browse = push_button("Browse…", self._browse)
         self.form = QWidget()
-        form = QFormLayout(self.form)
-        form.setContentsMargins(0, 0, 0, 0)
+        form = form_layout(self.form)
         schema = QWidget()
         schema.setLayout(row(self.schema, self.browse))
         schema.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -125,14 +128,6 @@ class DecodingRulesDialog(FittedDialog):
         )
         fill(lines, label(hint, "secondary", wrap=True), (sides, 1))
         self.set_foot(self.error, row(1, cancel, self.save_button))
-
-    def _connect(self) -> None:
-        self.list.currentRowChanged.connect(self._show_rule)
-        self.topics.textChanged.connect(self._topics_changed)
-        self.reading.currentIndexChanged.connect(lambda _index: self._write_states())
-        self.schema.editingFinished.connect(self._read_types)
-        self._book.saved.connect(self.accept)
-        self._book.refused.connect(self._refused)
 
     def _fill(self, topic: str) -> None:
         if self._book.fault:

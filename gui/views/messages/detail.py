@@ -49,9 +49,7 @@ class MessageDetailPane(Panel):
         self.name = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
         self.place = ElidedLabel(role="caption")
         self.body = BodyPane(context)
-        self.properties: ColumnTableModel[PropertyRow] = ColumnTableModel(
-            property_columns(self.words), lambda property_: property_.name, parent=self
-        )
+        self.properties = ColumnTableModel(property_columns(self.words), lambda property_: property_.name, parent=self)
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
         self.tabs = Parts()
@@ -63,13 +61,24 @@ class MessageDetailPane(Panel):
         self.progress = ProgressLine(theme)
         self.progress.hide()
         self._stack = QStackedWidget()
-        self._build()
+        words = column(self.name, self.place, spacing=2, margins=(12, 10, 12, 4))
+        self.tabs.addTab(self.body, "")
+        self.tabs.addTab(self.property_grid, "")
+        self.tabs.addTab(self._record_page(), "")
+        self.tabs.setProperty("role", "indented")  # a sheet of its own would be applied again with each parent
+        foot = row(
+            self.life_button, self.resend_button, self.copy_button, self.compare_button, 1, spacing=6, margins=(12, 8, 12, 10)
+        )
+        page = QWidget()
+        page.setLayout(column(words, (self.tabs, 1), Line(), foot, spacing=0))
+        self._stack.addWidget(self.placeholder)
+        self._stack.addWidget(page)
+        self.content.setSpacing(0)
+        fill(self.content, self.progress, (self._stack, 1))
         self.body.shown.connect(self._body_shown)
         self.property_grid.menu_asked.connect(self._open_property_menu)
         on_language(self, self._write_texts)
         self.show_nothing()
-
-    # ---- what the view calls ---------------------------------------------------------------------------------------
 
     @property
     def detail(self) -> MessageDetail | None:
@@ -125,24 +134,6 @@ class MessageDetailPane(Panel):
         elif not self.progress.isVisible():
             self.show_nothing()
 
-    # ---- parts -----------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        words = column(self.name, self.place, spacing=2, margins=(12, 10, 12, 4))
-        self.tabs.addTab(self.body, "")
-        self.tabs.addTab(self.property_grid, "")
-        self.tabs.addTab(self._record_page(), "")
-        self.tabs.setProperty("role", "indented")  # a sheet of its own would be applied again with each parent
-        foot = row(
-            self.life_button, self.resend_button, self.copy_button, self.compare_button, 1, spacing=6, margins=(12, 8, 12, 10)
-        )
-        page = QWidget()
-        page.setLayout(column(words, (self.tabs, 1), Line(), foot, spacing=0))
-        self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(page)
-        self.content.setSpacing(0)
-        fill(self.content, self.progress, (self._stack, 1))
-
     def _record_page(self) -> QWidget:
         # Scrolled: a fact a line, they would have the whole page higher than a window of 900 px has room for.
         page = ScrolledPart()
@@ -169,8 +160,6 @@ class MessageDetailPane(Panel):
         self._show_name(detail)
         self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in detail.properties.items()}))
         self.copy_button.setEnabled(True)
-
-    # ---- actions ---------------------------------------------------------------------------------------------------
 
     def _ask_resend(self) -> None:
         if self._detail is not None:

@@ -29,11 +29,6 @@ HISTORY_KEY = "compose/history"
 class PastDrafts(QMenu):
     """Lists drafts, newest first, as they were entered.
 
-    Args:
-        settings: Hold the drafts; None: no history.
-        parent: Qt's owner.
-        group: See `gui.connections.cluster.own_group`.
-
     Signals:
         chosen: Enter a draft again; carries it.
     """
@@ -70,13 +65,7 @@ TEMPLATES_KEY = "compose/templates"
 
 
 class TemplatesMenu(QMenu):
-    """Lists templates by name, and saves the entered message as another one.
-
-    Args:
-        settings: Hold the templates; None: none are saved.
-        entered: The entered message; None where parts of it are masked.
-        parent: Qt's owner.
-        group: See `gui.connections.cluster.own_group`.
+    """Lists templates by name, and saves the entered message as another one unless parts of it are masked.
 
     Signals:
         chosen: Enter a template; carries its draft.

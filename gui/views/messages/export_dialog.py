@@ -43,7 +43,27 @@ class ExportDialog(FittedDialog):
         self.show_button = IconButton(context.theme, "folder-open", tr("Show folder"), on_click=self._show_folder)
         self.close_button = QPushButton(" ")
         self.go = push_button("Export to…", self._ask_path, role="primary")
-        self._build()
+        self.setWindowTitle(tr("Export messages"))
+        self.setMinimumWidth(WIDTH)
+        self.filter.setPlainText(self._chosen.filter)
+        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.filter.setFixedHeight(FILTER_HEIGHT)
+        self.filter.setAccessibleName(tr("Filter"))
+        self.close_button.clicked.connect(self.reject)
+        known = self._chosen.count >= 0
+        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
+        words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
+        lines = self.lay_out()
+        fill(
+            lines,
+            label(self.windowTitle(), "card-title"),
+            label(f"{count} {words}".strip(), "secondary", wrap=True),
+            self.filter,
+            row(label(tr("Format"), "secondary"), self.format, 1),
+        )
+        if self._book.masks:
+            fill(lines, self.originals, label(self._mask_words(), "caption", wrap=True))
+        self.set_foot(self.view, row(self.show_button, 1, self.close_button, self.go))
         self.job.changed.connect(self._show)
         self._show()
 
@@ -72,29 +92,6 @@ class ExportDialog(FittedDialog):
             self.job.cancel()
         else:
             super().reject()
-
-    def _build(self) -> None:
-        self.setWindowTitle(tr("Export messages"))
-        self.setMinimumWidth(WIDTH)
-        self.filter.setPlainText(self._chosen.filter)
-        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.filter.setFixedHeight(FILTER_HEIGHT)
-        self.filter.setAccessibleName(tr("Filter"))
-        self.close_button.clicked.connect(self.reject)
-        known = self._chosen.count >= 0
-        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
-        words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
-        lines = self.lay_out()
-        fill(
-            lines,
-            label(self.windowTitle(), "card-title"),
-            label(f"{count} {words}".strip(), "secondary", wrap=True),
-            self.filter,
-            row(label(tr("Format"), "secondary"), self.format, 1),
-        )
-        if self._book.masks:
-            fill(lines, self.originals, label(self._mask_words(), "caption", wrap=True))
-        self.set_foot(self.view, row(self.show_button, 1, self.close_button, self.go))
 
     def _mask_words(self) -> str:
         if self._book.fault:

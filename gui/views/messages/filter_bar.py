@@ -18,7 +18,7 @@ from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
-from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, take_out
 from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, ask_name, menu_text
@@ -88,8 +88,6 @@ class FilterBar(QWidget):
         self.edit.stepped.connect(self._step)
         on_language(self, self._show_chips)
 
-    # ---- what pages call -----------------------------------------------------------------------------------------------
-
     @property
     def text(self) -> str:
         """The entered text, valid or not."""
@@ -147,8 +145,6 @@ class FilterBar(QWidget):
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.edit.selectAll()
 
-    # ---- typing --------------------------------------------------------------------------------------------------------
-
     def _typed(self) -> None:
         self._show_chips()
         if self.check() and self.text != self._told:
@@ -162,14 +158,9 @@ class FilterBar(QWidget):
             self._history_place = place
             self.edit.set_text(history[place] if place >= 0 else "")
 
-    # ---- chips ---------------------------------------------------------------------------------------------------------
-
     def _show_chips(self) -> None:
         parts = clauses(self.text)
-        for chip in self.chips:
-            self._chip_line.removeWidget(chip)
-            chip.hide()
-            chip.deleteLater()
+        take_out(self._chip_line, *self.chips)
         shown = parts[:CHIPS_MAX] if len(parts) > 1 else []
         self.chips = [self._chip(clause) for clause in shown]
         for place, chip in enumerate(self.chips):
@@ -185,8 +176,6 @@ class FilterBar(QWidget):
     def _leave_out(self, clause: Clause) -> None:
         self.set_text(without(self.text, clause))
         self.submit()
-
-    # ---- history and saved filters -------------------------------------------------------------------------------------
 
     def _open_history(self) -> None:
         menu = new_menu(self)

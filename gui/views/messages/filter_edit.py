@@ -166,8 +166,6 @@ class FilterEdit(QPlainTextEdit):
         self.mark(-1)
         self._pause.start()
 
-    # ---- keys ----------------------------------------------------------------------------------------------------------
-
     def event(self, event: QEvent) -> bool:
         is_tab = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Tab
         if is_tab and self.popup.isVisible() and self.popup.currentIndex().isValid():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QFormLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import (
     ConsumeOutcome,
@@ -27,7 +27,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
@@ -75,15 +75,7 @@ class HandDialog(FittedDialog):
         details: Sequence[MessageDetail],
         parent: QWidget | None = None,
     ) -> None:
-        """Create the dialog.
-
-        Args:
-            source: Asks the consumers.
-            theme: Colours.
-            state: Groups to choose from.
-            details: At least one message; they are given one after another.
-            parent: Qt's owner.
-        """
+        """Create the dialog for at least one message; they are given one after another."""
         super().__init__(parent)
         self._source = source
         self._details = details
@@ -100,20 +92,10 @@ class HandDialog(FittedDialog):
         several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
         self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else several)
         self.setMinimumWidth(WIDTH)
-        self._build()
-        self.group.addItems(self._groups(state))
-        self.group.currentIndexChanged.connect(self._group_chosen)
-        self.client.currentIndexChanged.connect(self._check)
-        self._group_chosen()
-
-    def _build(self) -> None:
         for field, name in ((self.group, "Group"), (self.client, "Consumer")):
             field.setAccessibleName(tr(name))
             field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(across=16, down=10, grow="expanding")
         form.addRow(label(tr("Message"), "secondary"), ElidedLabel(self._places(), mode=Qt.TextElideMode.ElideMiddle))
         form.addRow(label(tr("Group"), "secondary"), self.group)
         form.addRow(label(tr("Consumer"), "secondary"), self.client)
@@ -125,6 +107,10 @@ class HandDialog(FittedDialog):
         lines.addStretch(1)
         self.set_foot(row(1, self._close, self.go))
         self.go.setAutoDefault(False)
+        self.group.addItems(self._groups(state))
+        self.group.currentIndexChanged.connect(self._group_chosen)
+        self.client.currentIndexChanged.connect(self._check)
+        self._group_chosen()
 
     def _places(self) -> str:
         if len(self._details) == 1:

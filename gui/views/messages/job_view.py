@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 from gui.operations.message_job import JobState, MessageJob
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.widgets.basic import column, label
+from gui.widgets.basic import column, label, show_text
 from gui.widgets.code_view import CodeView
 from gui.widgets.progress_line import ProgressLine
 from gui.words.child_words import child_text
@@ -54,8 +54,7 @@ class JobView(QWidget):
         self.outcome.setText(f"{tr(word)}: {told}" if told else tr(word))
         set_role(self.outcome, role)
         warnings = [child_text(line.removeprefix(WARNING)) for line in job.lines if line.startswith(WARNING)]
-        self.warnings.setText("\n".join(warnings))
-        self.warnings.setVisible(bool(warnings))
+        show_text(self.warnings, "\n".join(warnings))
         text = "\n".join(map(child_text, job.lines))
         if text != self.said.toPlainText():
             self.said.setPlainText(text)

@@ -62,15 +62,15 @@ class Node:
     def _make(self) -> list[Node]:
         if not self.is_branch:
             return []
-        items = list(self.value.items()) if isinstance(self.value, dict) else list(enumerate(_as_list(self.value)))
+        items = (
+            list(self.value.items())
+            if isinstance(self.value, dict)
+            else list(enumerate(self.value if isinstance(self.value, list) else []))
+        )
         made = [Node(str(key), value, row, self) for row, (key, value) in enumerate(items[:CHILDREN_MAX])]
         if len(items) > CHILDREN_MAX:
             made.append(Node("", None, CHILDREN_MAX, self, more=len(items) - CHILDREN_MAX))
         return made
-
-
-def _as_list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def value_text(value: object) -> str:

@@ -19,11 +19,7 @@ TOPICS_NAMED = 3
 
 
 class MessageImport(QObject):
-    """Reads files on a thread; the latest choice counts.
-
-    Args:
-        template: Returns topic, queue, tag, keys and properties for files that are bodies.
-        parent: The composer.
+    """Reads files on a thread; the latest choice counts. A file that is a body gets the rest from the template.
 
     Signals:
         changed: `messages`, `fault` or `is_reading` changed.

@@ -19,7 +19,7 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessageById,
 )
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
-from gui.models.message_properties import PropertyRow, property_rows
+from gui.models.message_properties import property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
@@ -37,7 +37,7 @@ from gui.views.messages.copies import add_copies
 from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, fill, label
+from gui.widgets.basic import IconButton, fill, label, show_text
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
@@ -82,21 +82,23 @@ class MessageView(PageView):
         self.picture = said(LifeLinePicture(theme, context.times), name="Life line")
         self.scale = said(segments({COMPRESSED: "Compressed time", TRUE: "True time"}), name="Scale of the life line")
         self.missing = label(role="caption", wrap=True, selectable=True)
-        self.events: ColumnTableModel[LifeEvent] = ColumnTableModel(
-            life_columns(context.times), lambda event: event.index, parent=self
-        )
+        self.events = ColumnTableModel(life_columns(context.times), lambda event: event.index, parent=self)
         self.event_grid = DataGrid(self.events, theme, row_height=24, several=True)
         self.body = BodyPane(context)
         words = PropertyWords(context.times, lambda level: level_delay_ms(context.source.state, level))
-        self.properties: ColumnTableModel[PropertyRow] = ColumnTableModel(
-            property_columns(words, narrow=True), lambda row: row.name, parent=self
-        )
+        self.properties = ColumnTableModel(property_columns(words, narrow=True), lambda row: row.name, parent=self)
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
         self.facts_switch = said(segments({PROPERTIES: "Properties", RECORD: "Record"}), name="Properties or record")
         self.placeholder = Placeholder(theme)
         self._build()
-        self._connect()
+        self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))
+        self.facts_switch.chosen.connect(lambda key: self._facts.setCurrentIndex((PROPERTIES, RECORD).index(key)))
+        self.picture.lane_chosen.connect(self.event_grid.select_key)
+        self.event_grid.menu_asked.connect(self._open_event_menu)
+        self.event_grid.activated.connect(self._open_record)
+        self.body.shown.connect(self._body_shown)
+        self.context.times.changed.connect(self._show_texts)
         self.retranslate()
         self._show_nothing()
 
@@ -275,15 +277,6 @@ class MessageView(PageView):
         self._below = below
         fill(self.content, (self.placeholder, 1), self.life_panel, (below, 1))
 
-    def _connect(self) -> None:
-        self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))
-        self.facts_switch.chosen.connect(lambda key: self._facts.setCurrentIndex((PROPERTIES, RECORD).index(key)))
-        self.picture.lane_chosen.connect(self.event_grid.select_key)
-        self.event_grid.menu_asked.connect(self._open_event_menu)
-        self.event_grid.activated.connect(self._open_record)
-        self.body.shown.connect(self._body_shown)
-        self.context.times.changed.connect(self._show_texts)
-
     # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _show_parts(self, *, story: bool) -> None:
@@ -367,8 +360,7 @@ class MessageView(PageView):
         self.header.set_chips(life_chips(events))
         self._show_picture(events)
         missing = [] if line is None else [MISSING.text(text) for text in line.missing]
-        self.missing.setText("\n".join(missing))
-        self.missing.setVisible(bool(missing))
+        show_text(self.missing, "\n".join(missing))
         self.events.all_texts_changed()
 
     def _show_picture(self, events: list[LifeEvent]) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import column, row
+from gui.widgets.basic import column, row, take_out
 from gui.widgets.said import said, said_button
 
 
@@ -59,9 +59,7 @@ class PropertyEditor(QWidget):
 
     def _remove(self, line: _Line) -> None:
         self._lines.remove(line)
-        self._layout.removeWidget(line)
-        line.hide()
-        line.deleteLater()
+        take_out(self._layout, line)
         self.changed.emit()
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset, MessagePage
 from gui.models.consumption import Consumption
-from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
+from gui.models.messages import ALL_QUEUES, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
@@ -24,7 +24,7 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.said import on_language, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
@@ -62,19 +62,22 @@ class QueuePages(Panel):
         self._page: MessagePage | None = None
         self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
         self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
-        self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             message_columns(context.times, self._now_ms, self._consumption), lambda message: message.key, parent=self
         )
         self.grid = DataGrid(self.model, context.theme)
         self.foot = label(role="caption")
         self.missing = MissingNote()
-        self._keys = said(label(role="caption"), text="R: resend · Ctrl+C: copy")
-        self._build()
+        self._keys = said_label("R: resend · Ctrl+C: copy", "caption")
+        self.content.setSpacing(0)
+        self.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW)
+        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
+        fill(self.content, self.missing, foot)
         self.grid.selected.connect(self.selected)
         masks.changed.connect(self._show_rows)
-        on_language(self, self._write_texts)
-
-    # ---- what the page calls -------------------------------------------------------------------------------------------
+        on_language(self, self._show_empty, self._show_foot)
 
     @property
     def wanted_offset(self) -> int | None:
@@ -138,12 +141,6 @@ class QueuePages(Panel):
         pending = self._source.ask(BrowseQueue(self.topic, self.queue, start, PAGE_MESSAGES))
         self._page_query.ask(pending, self._show_page, self._failed)
 
-    def _write_texts(self) -> None:
-        self._show_empty()
-        self._show_foot()
-
-    # ---- which part ----------------------------------------------------------------------------------------------------
-
     def _first_window(self) -> QueueWindow | None:
         if self.queue == ALL_QUEUES or self._state is None:
             return None
@@ -159,16 +156,6 @@ class QueuePages(Panel):
 
     def _now_ms(self) -> int:
         return self._state.taken_ms if self._state is not None else 0
-
-    # ---- showing -------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        self.content.setSpacing(0)
-        self.content.addWidget(self.grid, 1)
-        foot = QWidget()
-        foot.setFixedHeight(Size.ROW)
-        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
-        fill(self.content, self.missing, foot)
 
     def _show_page(self, page: MessagePage) -> None:
         self.grid.set_loading(False)

@@ -20,11 +20,6 @@ from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 class MessageReading(QObject):
     """A later request cancels the one in progress.
 
-    Args:
-        source: Of the messages.
-        pane: Shows them.
-        parent: Qt's owner.
-
     Signals:
         hit_read: A hit of a search is about to be shown; carries its `MessageDetail`.
         unique_wanted: No message is at the place that an ID names: a client may have created the ID. Carries the ID.

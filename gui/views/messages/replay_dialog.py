@@ -26,7 +26,7 @@ from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row, show_text
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox, SegmentedControl
@@ -84,7 +84,13 @@ class ReplayDialog(FittedDialog):
         self.dry_button = push_button("Dry run", lambda: self.start(dry_run=True))
         self.go = push_button("Send them again", self._go_clicked, role="primary")
         self._build(context)
-        self._connect()
+        self.goal.chosen.connect(lambda _goal: self._show())
+        texts = (self.topic_text, self.name_server, self.cluster_typed)
+        for changed in (*(field.textChanged for field in texts), self.speed.currentIndexChanged):
+            changed.connect(lambda _value: self._show())
+        self.pause_button.clicked.connect(self._pause_or_go_on)
+        self.close_button.clicked.connect(self.reject)
+        self.job.changed.connect(self._show)
         self._show()
 
     @property
@@ -188,10 +194,7 @@ class ReplayDialog(FittedDialog):
         self.set_foot(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
 
     def _form(self) -> QFormLayout:
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(across=16, down=10, grow="expanding")
         form.addRow(label(tr("Send to"), "secondary"), row(self.goal, 1))
         where = row(self.topic, self.group)
         for part in (self.topic, self.group):
@@ -212,15 +215,6 @@ class ReplayDialog(FittedDialog):
         masks = self._decoders.masks
         originals = tr("Originals are sent, also what is masked.") if masks else ""
         return " ".join(filter(None, (count, words, originals)))
-
-    def _connect(self) -> None:
-        self.goal.chosen.connect(lambda _goal: self._show())
-        texts = (self.topic_text, self.name_server, self.cluster_typed)
-        for changed in (*(field.textChanged for field in texts), self.speed.currentIndexChanged):
-            changed.connect(lambda _value: self._show())
-        self.pause_button.clicked.connect(self._pause_or_go_on)
-        self.close_button.clicked.connect(self.reject)
-        self.job.changed.connect(self._show)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -257,8 +251,7 @@ class ReplayDialog(FittedDialog):
         self.cluster_typed.setVisible(bool(self.production))
         self.cluster_typed.setPlaceholderText(self.production)
         refusal = "" if running else self._refusal(dry_run=False)
-        self.fault.setText(refusal)
-        self.fault.setVisible(bool(refusal))
+        show_text(self.fault, refusal)
         self.go.setText(tr("Go on") if self._can_go_on else tr("Send them again"))
         self.go.setEnabled(not running and (self._can_go_on or not refusal))
         self.dry_button.setEnabled(not running and not self._refusal(dry_run=True))

@@ -40,7 +40,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.text import count_text, tr
@@ -101,7 +101,7 @@ class SearchPanel(QWidget):
         self.model = HitTableModel(self._columns, masks.of, self)
         self.reader = HitReader(context.source, self.model, self)
         self.reader.own_orders[CONSUMPTION] = self._consumption.order
-        self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
+        self.grid = DataGrid(self.model, theme, several=True)
         self.hand = Hand(context, self)
         self.hit_times = HitTimes(theme, context.times)
         self.search_button = said_button(theme, "magnifying-glass", "Search", role="primary", on_click=self.bar.submit)
@@ -110,7 +110,7 @@ class SearchPanel(QWidget):
         self.fields = HitFields(theme, context.settings, self.model, self.grid, self._columns)
         self.missing = MissingNote()
         self.foot = label(role="caption")
-        self._hint = said(label(role="caption"), text="Right-click a cell to filter for or against it")
+        self._hint = said_label("Right-click a cell to filter for or against it", "caption")
         self._state_ms = 0
         self._filter = ""
         """The last filter."""
@@ -170,8 +170,7 @@ class SearchPanel(QWidget):
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
         lines.addWidget(self.progress)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
+        panel = Panel(flush=True, spacing=0)
         fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW + 4)

@@ -19,13 +19,6 @@ from monitoring.state import ClusterState
 class SearchPanels(QObject):
     """One searches everything; the other browses with a filter: a search within the shown queues.
 
-    Args:
-        context: Of the page.
-        names: Completions of filters.
-        masks: Hide parts of messages.
-        bar: The filter of browsing.
-        pages: The browsed queues; owns the panels.
-
     Signals:
         made: A panel was made and needs a place; carries the `SearchPanel`.
         search_made: The panel that searches everything was made; carries it.
@@ -75,11 +68,9 @@ class SearchPanels(QObject):
     def take_state(self, state: ClusterState) -> None:
         """Use the broker's time and offsets."""
         self._state = state
-        for panel in self._all():
-            panel.show_time(state)
-
-    def _all(self) -> list[SearchPanel]:
-        return [panel for panel in (self._search, self._narrowed) if panel is not None]
+        for panel in (self._search, self._narrowed):
+            if panel is not None:
+                panel.show_time(state)
 
     def _made(self, panel: SearchPanel) -> SearchPanel:
         self.made.emit(panel)

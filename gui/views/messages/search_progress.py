@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QWidget
 from gui.operations.search import SearchRun, SearchState
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel, IconButton, column, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, label, row, show_text
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import KnownTexts, count_text, duration_text, tr
@@ -85,7 +85,7 @@ class SearchProgress(Panel):
         self.verdict = Chip(theme)
         self.plan = ElidedLabel(role="caption")
         self.reason = label(role="warning", wrap=True)
-        self.promise = said(label(role="caption"), text="Reading does not move any consumer position")
+        self.promise = said_label("Reading does not move any consumer position", "caption")
         self.line = ProgressLine(theme)
         self.pause_button = IconButton(theme, "pause", " ", role="small", on_click=self._pause_or_go_on)
         self.cancel_button = said_button(theme, "stop", "Stop", role="small", on_click=self.cancel_wanted.emit)
@@ -120,8 +120,7 @@ class SearchProgress(Panel):
         self._show_verdict()
         steps = [f"{place} {_PLANS.text(step)}" for place, step in enumerate(run.plan, start=1)]
         self.plan.setText(f"{tr('Plan')}   {'  →  '.join(steps)}" if steps else "")
-        self.reason.setText(self._reason_text())
-        self.reason.setVisible(bool(self.reason.text()))
+        show_text(self.reason, self._reason_text())
         self.line.set_share(self._share())
         self.pause_button.setVisible(run.state in (SearchState.RUNNING, SearchState.PAUSED))
         self.pause_button.set_glyph("play" if run.state is SearchState.PAUSED else "pause")
@@ -138,11 +137,9 @@ class SearchProgress(Panel):
 
     def _show_verdict(self) -> None:
         state = self._run.state
-        text = {
-            SearchState.COMPLETE: tr("Complete"),
-            SearchState.PARTIAL: tr("Partial"),
-            SearchState.FAILED: tr("Failed"),
-        }.get(state, tr("Partial until done"))
+        text = {SearchState.COMPLETE: tr("Complete"), SearchState.PARTIAL: tr("Partial"), SearchState.FAILED: tr("Failed")}.get(
+            state, tr("Partial until done")
+        )
         self.verdict.set(text, _STATES.get(state, State.PLAIN))
 
     def _show_speed(self) -> None:

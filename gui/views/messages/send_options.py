@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
 from gui.theme.fonts import mono_font
-from gui.widgets.basic import label, row
+from gui.widgets.basic import row
 from gui.widgets.inputs import name_count, write_count
-from gui.widgets.said import on_language, said, say_items
+from gui.widgets.said import on_language, said, said_label, say_items
 from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
@@ -58,7 +58,26 @@ class SendOptions(QWidget):
         self.count = QSpinBox()
         self.rate = said(QSpinBox(), suffix=" per second")
         self.fills.setChecked(fills)
-        self._build()
+        say_items(self.when, [title for _when, title, _example in _WHEN])
+        for end, title in _ENDS:
+            self.transaction.addItem(title, end)
+        say_items(self.transaction, [title for _end, title in _ENDS])
+        self.transaction.currentIndexChanged.connect(self.changed)
+        self.sharding_key.setFont(mono_font())
+        self.count.setRange(1, BURST_MESSAGES_MAX)
+        name_count(self.count, *_COUNTED)
+        self.count.setGroupSeparatorShown(True)
+        self.rate.setRange(1, BURST_RATE_MAX)
+        self.rate.setValue(100)
+        self.fills.setToolTip(", ".join(VARIABLES))
+        self.when.currentIndexChanged.connect(self._when_changed)
+        self.fills.toggled.connect(self.changed)
+        self.count.valueChanged.connect(self._count_changed)
+        for text in (self.sharding_key, self.when_text):
+            text.textChanged.connect(self.changed)
+        for number in (self.count, self.rate):
+            number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
+        self.rate.setEnabled(False)
         self._when_changed()
         named = (
             (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
@@ -101,16 +120,12 @@ class SendOptions(QWidget):
     def _write_count(self) -> None:
         write_count(self.count, *_COUNTED)
 
-    def _caption(self, text: str) -> QLabel:
-        """A caption before a line; English."""
-        return said(label(role="secondary"), text=text)
-
     def add_to(self, form: QFormLayout) -> None:
         """Add the lines to the form of the dialog."""
-        form.addRow(self._caption("Sharding key"), self.sharding_key)
-        form.addRow(self._caption("Delivery"), row(self.when, (self.when_text, 1)))
-        form.addRow(self._caption("Transaction"), self.transaction)
-        form.addRow(self._caption("Repeat"), row(self.count, self.rate, self.fills, 1))
+        form.addRow(said_label("Sharding key"), self.sharding_key)
+        form.addRow(said_label("Delivery"), row(self.when, (self.when_text, 1)))
+        form.addRow(said_label("Transaction"), self.transaction)
+        form.addRow(said_label("Repeat"), row(self.count, self.rate, self.fills, 1))
 
     def add_delivery(self, form: QFormLayout) -> None:
         """Add time and kind of delivery as one line of a narrow form."""
@@ -121,12 +136,12 @@ class SendOptions(QWidget):
         line = row(self.when, self.when_text, self.transaction)
         for place, weight in enumerate((3, 3, 4)):
             line.setStretch(place, weight)
-        form.addRow(self._caption("Delivery"), line)
+        form.addRow(said_label("Delivery"), line)
 
     def add_order_and_repeat(self, form: QFormLayout) -> None:
         """Add the other lines to a narrow form."""
-        form.addRow(self._caption("Sharding key"), row((self.sharding_key, 1), self.fills))
-        form.addRow(self._caption("Repeat"), row(self.count, self.rate, 1))
+        form.addRow(said_label("Sharding key"), row((self.sharding_key, 1), self.fills))
+        form.addRow(said_label("Repeat"), row(self.count, self.rate, 1))
 
     @property
     def transaction_end(self) -> str:
@@ -155,28 +170,6 @@ class SendOptions(QWidget):
 
     def _value(self, when: When) -> str | None:
         return delivery_value(when, self.when_text.text(), now_ms=time.time_ns() // 1_000_000, zone=None)
-
-    def _build(self) -> None:
-        say_items(self.when, [title for _when, title, _example in _WHEN])
-        for end, title in _ENDS:
-            self.transaction.addItem(title, end)
-        say_items(self.transaction, [title for _end, title in _ENDS])
-        self.transaction.currentIndexChanged.connect(self.changed)
-        self.sharding_key.setFont(mono_font())
-        self.count.setRange(1, BURST_MESSAGES_MAX)
-        name_count(self.count, *_COUNTED)
-        self.count.setGroupSeparatorShown(True)
-        self.rate.setRange(1, BURST_RATE_MAX)
-        self.rate.setValue(100)
-        self.fills.setToolTip(", ".join(VARIABLES))
-        self.when.currentIndexChanged.connect(self._when_changed)
-        self.fills.toggled.connect(self.changed)
-        self.count.valueChanged.connect(self._count_changed)
-        for text in (self.sharding_key, self.when_text):
-            text.textChanged.connect(self.changed)
-        for number in (self.count, self.rate):
-            number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
-        self.rate.setEnabled(False)
 
     def _when_changed(self) -> None:
         _when, _title, example = _WHEN[self.when.currentIndex()]

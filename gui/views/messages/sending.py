@@ -15,12 +15,7 @@ from monitoring.state import ClusterState
 
 
 class SendDialogs(QObject):
-    """Opens them.
-
-    Args:
-        context: Of the page.
-        pane: Shows the message to send again.
-        page: Owns the dialogs.
+    """Opens them over a page.
 
     Signals:
         sent: Messages were stored in a topic; carries its name and the `SendReceipt`, or how many there are (int).
@@ -70,5 +65,5 @@ class SendDialogs(QObject):
     def _composing(self, dialog: ComposeDialog) -> ComposeDialog:
         dialog.sent.connect(self.sent)
         dialog.shown_wanted.connect(self.shown_wanted)
-        dialog.stored_several.connect(self.sent)
+        dialog.stored_several.connect(self.sent.emit)
         return opened(dialog)

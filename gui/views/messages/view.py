@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import Marks
@@ -30,6 +29,7 @@ from gui.views.messages.search_panel import SearchPanel
 from gui.views.messages.search_panels import SearchPanels
 from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import on_key
 from gui.widgets.containers import PartBar
 from gui.widgets.said import said_button, say_tabs
 from gui.words.text import tr
@@ -64,7 +64,26 @@ class MessagesView(PageView):
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
         self.panels = SearchPanels(context, self.names, self.masks, self.bar, self.pages)
         self._is_narrowed = False
-        self._build()
+        for _part in (BROWSE, SEARCH):
+            self.tabs.addTab("")
+        say_tabs(self.tabs, "Browse by queue", "Search")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.content.addWidget(self.tabs)
+        self._tops.addWidget(self.bar)
+        self.content.addWidget(self._tops)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        self._tables.addWidget(self.pages)
+        split.addWidget(self._tables)
+        split.addWidget(self.detail)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setStretchFactor(0, 5)
+        split.setStretchFactor(1, 3)
+        split.setSizes([800, 400])
+        self.detail.setMinimumWidth(300)
+        self.content.addWidget(split, 1)
+        self.set_parts(grid=self.grid, find=self._focus_filter, detail=self.detail)
         self._connect()
         self.retranslate()
 
@@ -135,17 +154,11 @@ class MessagesView(PageView):
         if self.pages.topic:
             self.pages.load()
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
+    def _focus_filter(self) -> None:
         if self.tabs.currentIndex() == SEARCH:
             self.search.focus()
             return
         self.bar.filter.focus()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
 
     def retranslate(self) -> None:
         set_acting(self.send_button, read_only_reason(self.context.source))
@@ -184,27 +197,6 @@ class MessagesView(PageView):
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
-    def _build(self) -> None:
-        for _part in (BROWSE, SEARCH):
-            self.tabs.addTab("")
-        say_tabs(self.tabs, "Browse by queue", "Search")
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        self.content.addWidget(self.tabs)
-        self._tops.addWidget(self.bar)
-        self.content.addWidget(self._tops)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        self._tables.addWidget(self.pages)
-        split.addWidget(self._tables)
-        split.addWidget(self.detail)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 5)
-        split.setStretchFactor(1, 3)
-        split.setSizes([800, 400])
-        self.detail.setMinimumWidth(300)
-        self.content.addWidget(split, 1)
-
     def _connect(self) -> None:
         self.tabs.currentChanged.connect(self._show_part)
         self.bar.queue_chosen.connect(self._queue_chosen)
@@ -229,8 +221,7 @@ class MessagesView(PageView):
         self.reading.unique_wanted.connect(lambda message_id: self._search_for(id_filter(message_id)))
         self.sending.sent.connect(self._message_sent)
         self.sending.shown_wanted.connect(self._show_sent)
-        resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        resend.activated.connect(unless_refused(self.context, self.sending.resend_shown))
+        on_key(self.grid, "R", unless_refused(self.context, self.sending.resend_shown))
         self.context.times.changed.connect(self._zone_changed)
 
     def _panel_made(self, panel: SearchPanel) -> None:
@@ -327,19 +318,17 @@ class MessagesView(PageView):
 
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
         refusal = read_only_reason(self.context.source)
+        queue, offset = message.queue_id, message.queue_offset
         actions = (
             Acting(tr("Resend…"), self.sending.resend_shown, refusal),
             (tr("Life line"), lambda: self._open_life(message)),
             Acting(tr("Give to one consumer…"), self.sending.hand_shown, refusal),
-            (tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message)),
+            (tr("Browse queue {queue} from here", queue=queue), lambda: self._show_queue(self.pages.topic, queue, offset)),
         )
         popup_row_menu(self.grid, message, actions, at)
 
     def _open_life(self, message: MessageRow) -> None:
         self.context.navigate("message", physical_offset=message.physical_offset)
-
-    def _browse_from(self, message: MessageRow) -> None:
-        self._show_queue(self.pages.topic, message.queue_id, message.queue_offset)
 
     # ---- filter and texts ----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_texts
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, column, fill, label, row
+from gui.widgets.basic import ElidedLabel, column, fill, label, row, show_text
 from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.popups import new_menu, popup_below
@@ -88,8 +88,6 @@ class AttentionPanel(Panel):
             # What can never be known from outside is no news; the rule says so on its page.
             self._unjudged = found if found.is_news else NOTHING
 
-    # ---- room ----------------------------------------------------------------------------------------------------------
-
     def keep_rows(self, count: int) -> None:
         """Reserve the height of so many rows; more are shown where there is room."""
         self._rows_kept = count
@@ -113,8 +111,6 @@ class AttentionPanel(Panel):
         shown = self._alerts[: min(room, ROWS_SHOWN)]
         for line, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
             line.show_alert(alert, self._now_ms)
-
-    # ---- texts ---------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         center = self._context.alerts
@@ -149,10 +145,7 @@ class AttentionPanel(Panel):
         if len(lines) > LACKS_SHOWN:
             shown[-1] = tr("{count} more reasons", count=len(lines) - LACKS_SHOWN + 1)
         for line, words in zip(self.lacks, [*shown, *[""] * LACKS_SHOWN], strict=False):
-            line.setText(words)
-            line.setVisible(bool(words))
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
+            show_text(line, words)
 
     def _open(self, alert: OpenAlert) -> None:
         page_id, arguments = alert_place(alert)

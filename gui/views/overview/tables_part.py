@@ -134,24 +134,15 @@ _METERS = {"disk": "Disk", "unflushed": "Unflushed", "held": "Held pulls", "cpu"
 
 
 class TablesPart(QWidget):
-    """Three panels side by side.
-
-    Args:
-        context: Of the page.
-        play: Starts the demo; offered while there are no topics.
-    """
+    """Three panels side by side; the demo is offered while there are no topics."""
 
     def __init__(self, context: PageContext, play: Callable[[], None]) -> None:
         super().__init__()
         self._context = context
         self._play = play
         theme = context.theme
-        self.topics: ColumnTableModel[TopicRow] = ColumnTableModel(
-            busiest_columns(self._put_rates), lambda row: row.name, parent=self
-        )
-        self.groups: ColumnTableModel[GroupLagRow] = ColumnTableModel(
-            lag_columns(self._lags), lambda row: row.name, parent=self
-        )
+        self.topics = ColumnTableModel(busiest_columns(self._put_rates), lambda row: row.name, parent=self)
+        self.groups = ColumnTableModel(lag_columns(self._lags), lambda row: row.name, parent=self)
         self.topic_grid = DataGrid(self.topics, theme, row_height=ROW_HEIGHT)
         self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)
         self.broker_chip = Chip(theme)
@@ -163,13 +154,6 @@ class TablesPart(QWidget):
         self._topic_panel = said(Panel(" ", flush=True), title="Busiest topics")
         self._group_panel = said(Panel(" ", flush=True), title="Consumer lag")
         self._broker_panel = said(Panel(" "), title="Broker")
-        self._build()
-        self.topic_grid.activated.connect(lambda row: context.navigate("topic", topic=row.name))
-        self.group_grid.activated.connect(lambda row: context.navigate("consumers", group=row.name))
-        on_language(self, self._write_texts)
-        self.show_status(context.source.status)
-
-    def _build(self) -> None:
         self._topic_panel.add_action(self._all_topics)
         self._topic_panel.content.addWidget(self.topic_grid)
         self._group_panel.add_action(self._all_groups)
@@ -182,6 +166,10 @@ class TablesPart(QWidget):
             panel.setFixedHeight(HEIGHT)
         self.beside = BesideRow(*parts)
         self.setLayout(column(self.beside, spacing=-1))
+        self.topic_grid.activated.connect(lambda row: context.navigate("topic", topic=row.name))
+        self.group_grid.activated.connect(lambda row: context.navigate("consumers", group=row.name))
+        on_language(self, self._write_texts)
+        self.show_status(context.source.status)
 
     def show_state(self, state: ClusterState) -> None:
         """Show new figures."""

@@ -93,11 +93,18 @@ class OverviewView(PageView):
         self._panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
         self._tables = LaterPart(self._make_tables, turns=6)
         self._tables.setFixedHeight(TABLES_HEIGHT)
-        self._build()
-        self._connect()
+        self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
+        self._flow_panel.content.addWidget(self.flow)
+        body = _Body()
+        body.setLayout(column(self.tiles, self._flow_panel, (self._panels, 1), self._tables, spacing=Size.GAP))
+        scroll = ScrolledPart()
+        scroll.setWidget(body)
+        self.content.addWidget(scroll, 1)
+        self.flow.chosen.connect(self._open_stage)
+        self.context.demo.changed.connect(self._show_demo)
+        self.context.alerts.changed.connect(self._show_attention)
+        self.context.time_range.changed.connect(self._show_again)
         self.retranslate()
-
-    # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
@@ -121,23 +128,6 @@ class OverviewView(PageView):
         self._show_demo()
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
-
-    # ---- parts ---------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
-        self._flow_panel.content.addWidget(self.flow)
-        body = _Body()
-        body.setLayout(column(self.tiles, self._flow_panel, (self._panels, 1), self._tables, spacing=Size.GAP))
-        scroll = ScrolledPart()
-        scroll.setWidget(body)
-        self.content.addWidget(scroll, 1)
-
-    def _connect(self) -> None:
-        self.flow.chosen.connect(self._open_stage)
-        self.context.demo.changed.connect(self._show_demo)
-        self.context.alerts.changed.connect(self._show_attention)
-        self.context.time_range.changed.connect(self._show_again)
 
     def _show_again(self) -> None:
         if self.context.source.state is not None and self.isVisible():
@@ -177,8 +167,6 @@ class OverviewView(PageView):
         """Make the scrolled part higher while one table is below the others."""
         self._tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
 
-    # ---- texts ---------------------------------------------------------------------------------------------------------
-
     def _show_header(self, state: ClusterState) -> None:
         ready = self.context.source.ready
         if ready is not None and not ready.runs_broker:
@@ -209,8 +197,6 @@ class OverviewView(PageView):
         self.demo_button.setText(tr("Stopping…") if demo.is_stopping else tr("Stop demo") if playing else tr("Play a demo"))
         self.demo_button.set_glyph("stop" if playing else "play")
         self.demo_button.setEnabled(not demo.is_stopping and (playing or not demo_refusal(self.context.source)))
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _demo_clicked(self) -> None:
         if self.context.demo.is_running:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.widgets.basic import ElidedLabel, IconLabel, column, label, row
-from gui.widgets.said import said
+from gui.widgets.said import said, said_label
 from spark_reports.catalog import ReportSpec
 
 CARDS_IN_LINE = 3
@@ -48,7 +48,7 @@ class CatalogPanel(QWidget):
             self._add_group(group, specs)
 
     def _add_group(self, group: str, specs: list[ReportSpec]) -> None:
-        heading = said(label(role="secondary"), text=group)
+        heading = said_label(group)
         self._headings.append((group, heading))
         grid = QGridLayout()
         grid.setSpacing(8)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
 from gui.operations.report_estimate import START_S, EstimateRequest, Expected, expected_s
@@ -18,11 +18,11 @@ from gui.theme.style import repolish, set_role
 from gui.theme.tokens import State
 from gui.views.reports.own_fields import OwnFields
 from gui.views.reports.schedule_dialog import ScheduleDialog
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_folder, opened
-from gui.widgets.said import on_language, said, said_button, say, say_items
+from gui.widgets.said import on_language, said, said_button, said_label, say, say_items
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
@@ -165,27 +165,21 @@ class FormPanel(Panel):
             said(field, hint=text)
         several = "Several folders, apart by {separator}, are read as one"
         say(self.folder, "setToolTip", several, separator=os.pathsep)
-        form = self._form = QFormLayout()
-        form.setHorizontalSpacing(14)
-        form.setVerticalSpacing(8)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form = self._form = form_layout(across=14, down=8, grow="all")
         self._folder_line = _line(self.folder, self.browse_button)
         self._custom_line = _line(self.begin, self.end)
-        form.addRow(self._name("Source"), self.source)
+        form.addRow(said_label("Source"), self.source)
         form.addRow("", self._folder_line)
         form.addRow("", self.commit_log)
-        form.addRow(self._name("Range"), self.range)
+        form.addRow(said_label("Range"), self.range)
         form.addRow("", self._custom_line)
-        form.addRow(self._name("Topics"), self.topics)
+        form.addRow(said_label("Topics"), self.topics)
         self.content.setSpacing(12)
         fill(self.content, self._question, form, self.own)
-        form.addRow(self._name("Also as"), _line(*self.also.values(), 1))
+        form.addRow(said_label("Also as"), _line(*self.also.values(), 1))
         fill(
             self.content, self.originals, self.hint, row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4)
         )
-
-    def _name(self, text: str) -> QLabel:
-        return said(label(role="secondary"), text=text)
 
     def _connect(self) -> None:
         for choice in (self.source, self.range):

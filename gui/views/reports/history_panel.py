@@ -53,7 +53,7 @@ class HistoryPanel(Panel):
         self._wanted: Path | None = None
         self._reading = BackgroundCall(self)
         self._deleting = BackgroundCall(self)
-        self.model: ColumnTableModel[PastRun] = ColumnTableModel(run_columns(times), lambda run: run.folder.name, parent=self)
+        self.model = ColumnTableModel(run_columns(times), lambda run: run.folder.name, parent=self)
         self.grid = said(DataGrid(self.model, theme), empty="No report has been run here yet.")
         self.content.addWidget(self.grid)
         self.setMinimumHeight(HEIGHT_MIN)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QFormLayout, QInputDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QInputDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
@@ -14,7 +14,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
 from gui.widgets.popups import ask_file, opened
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -88,8 +88,7 @@ class QueryField(QWidget):
         return made
 
     def _say(self, text: str) -> None:
-        self.remark.setText(text)
-        self.remark.setVisible(bool(text))
+        show_text(self.remark, text)
 
     def _edited(self) -> None:
         self.textChanged.emit(self.text())
@@ -149,11 +148,7 @@ class OwnFields(QWidget):
         self._spec: ReportSpec | None = None
         self._entered: dict[tuple[str, str], str] = {}
         self.fields: dict[str, Field] = {}
-        self._form = QFormLayout(self)
-        self._form.setContentsMargins(0, 0, 0, 0)
-        self._form.setHorizontalSpacing(14)
-        self._form.setVerticalSpacing(8)
-        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._form = form_layout(self, across=14, down=8, grow="all")
 
     def show_report(self, spec: ReportSpec) -> None:
         """Show the rows of another report, or the same in another language."""

@@ -19,7 +19,7 @@ from gui.views.reports.manifest_part import ManifestPart
 from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import IconButton, Line, column, fill, label, row
+from gui.widgets.basic import IconButton, Line, clear, column, fill, label, row, take_out
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.folding_panel import FoldingPanel
@@ -143,8 +143,6 @@ class ResultPanel(FoldingPanel):
         self.set_words(self.compare_button, tr("Compare"), tr("Figures beside those of the run before"))
         self._show()
 
-    # ---- parts -----------------------------------------------------------------------------------------------------
-
     def _build(self) -> None:
         for widget in (self.chip, self.again_button, self.compare_button, self.page_button, self.folder_button):
             self.add_action(widget)
@@ -217,12 +215,7 @@ class ResultPanel(FoldingPanel):
         return "\n".join(parts)
 
     def _show_headlines(self, run: PastRun | None) -> None:
-        while self.headlines.count():
-            item = self.headlines.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self.headlines)
         before = {} if self._before is None else {one.label: one for one in self._before.headlines}
         for place, headline in enumerate(run.headlines if run is not None else ()):
             if place:
@@ -272,16 +265,12 @@ class ResultPanel(FoldingPanel):
     def _show_table(self) -> None:
         grid, self._grid = self._grid, None
         if grid is not None:
-            self._table_place.removeWidget(grid)
-            grid.hide()
-            grid.deleteLater()
+            take_out(self._table_place, grid)
         table = self._table
         self.table_title.setText(self._rows_text(table) if table is not None else said(self._table_error))
         if table is None:
             return
-        model: ColumnTableModel[ResultRow] = ColumnTableModel(
-            result_columns(table, self._times, self._report_name), lambda row: row.number
-        )
+        model = ColumnTableModel(result_columns(table, self._times, self._report_name), lambda row: row.number)
         self._grid = DataGrid(model, self._theme, several=True)
         model.setParent(self._grid)
         self._grid.set_empty(tr("This table has no rows."))

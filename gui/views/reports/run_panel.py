@@ -11,7 +11,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.reports.columns import RUN_STATES
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, column, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, clear, column, fill, label, row, show_text
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -74,8 +74,7 @@ class RunPanel(Panel):
         word, state = RUN_STATES[run.state]
         self.chip.set("" if running else tr(word), state)
         self._show_fault(run)
-        self.total.setText(self._total_text(run, now_ms))
-        self.total.setVisible(bool(self.total.text()))
+        show_text(self.total, self._total_text(run, now_ms))
 
     def show_waiting(self, orders: tuple[ReportOrder, ...]) -> None:
         """Show the waiting reports."""
@@ -84,12 +83,7 @@ class RunPanel(Panel):
         if orders == self._waiting:
             return
         self._waiting = orders
-        while self._queue.count():
-            item = self._queue.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._queue)
         for order in orders:
             self._queue.addWidget(self._waiting_line(order))
 

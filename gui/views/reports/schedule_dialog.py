@@ -9,7 +9,7 @@ from gui.models.reports import ReportOrder
 from gui.models.schedules import DAYS, Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, IconButton, Line, column, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, Line, clear, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.said import push_button
 from gui.words.text import tr
@@ -61,17 +61,12 @@ class ScheduleDialog(FittedDialog):
             self._schedules.add(
                 Schedule(
                     order.spec.name, order.stores, order.parameters, order.commit_log, order.also,
-                    int(self.day.currentData()), at.hour() * 60 + at.minute(),
+                    int(self.day.currentData()), at.hour() * 60 + at.minute()
                 )
             )  # fmt: skip
 
     def _fill(self) -> None:
-        while self._list.count():
-            item = self._list.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._list)
         for schedule in self._schedules.all:
             self._list.addWidget(self._line(schedule))
         if not self._schedules.all:

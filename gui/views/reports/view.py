@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import open_in_desktop, read_charts, read_table
+from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
+from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.reports.catalog_panel import CatalogPanel
@@ -19,14 +21,13 @@ from gui.views.reports.form_panel import FormPanel
 from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
-from gui.views.reports.session_line import SessionLine
-from gui.widgets.basic import column, row
+from gui.widgets.basic import ElidedLabel, column, row
 from gui.widgets.containers import ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
-from gui.widgets.said import on_language, said, segments
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import kept_line
-from gui.words.text import age_text, count_text, tr
+from gui.words.text import age_text, bytes_text, count_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
@@ -37,6 +38,43 @@ SHELF_WIDTH_MIN = 540
 """Width at which titles of cards stay readable; where there is less, the page is scrolled."""
 SEARCH_WIDTH = 180
 CATALOG, RESULT = "catalogue", "result"
+
+
+class SessionLine(QWidget):
+    """The state of Spark between reports, with a button that ends it; hidden while there is no Spark."""
+
+    def __init__(self, theme: ThemeManager, session: SparkChild | None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self.words = ElidedLabel(role="secondary")
+        self.end_button = said_button(theme, "x", on_click=self._end, tip="End Spark and give its memory back")
+        self.setLayout(row((self.words, 1), self.end_button, spacing=4, margins=(12, 0, 12, 0)))
+        if session is not None:
+            session.changed.connect(self.show_session)
+        self.hide()  # the page shows it, when it has its place
+
+    def show_session(self) -> None:
+        """Show the state of Spark."""
+        session = self._session
+        self.setVisible(session is not None and session.state is not SparkState.OFF)
+        if session is None:
+            return
+        self.end_button.setEnabled(session.state is not SparkState.BUSY)
+        self.words.setText(_session_text(session))
+        self.words.setToolTip(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60))
+
+    def _end(self) -> None:
+        if self._session is not None:
+            self._session.rest()
+
+
+def _session_text(session: SparkChild) -> str:
+    memory = bytes_text(session.memory_bytes)
+    if session.state is SparkState.READY:
+        return tr("Spark is ready, with {memory} of memory", memory=memory)
+    if session.state is SparkState.BUSY:
+        return tr("Spark is at work, with {memory} of memory", memory=memory)
+    return tr("Spark starts in the background…")
 
 
 class ReportsView(PageView):
@@ -65,6 +103,7 @@ class ReportsView(PageView):
         self.session_line = SessionLine(theme, self._runner.session)
         self.history = HistoryPanel(theme, context.times, self._runner.folder)
         self._build()
+        self.set_parts(find=self.search, detail=self._side)
         self._connect()
         on_language(self.session_line, self.session_line.show_session)
         self.retranslate()
@@ -102,13 +141,6 @@ class ReportsView(PageView):
 
     def refresh(self) -> None:
         self.history.refresh()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self._side
 
     def retranslate(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
@@ -262,7 +294,7 @@ class ReportsView(PageView):
             self.run(
                 self._runner.order(
                     order.spec, order.stores, order.parameters, commit_log=order.commit_log, also=order.also,
-                    originals=order.originals,
+                    originals=order.originals
                 )
             )  # fmt: skip
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit
 
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
@@ -20,7 +20,7 @@ from gui.processes.saved_options import (
 from gui.processes.worker_options import WorkerArguments
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_folder
@@ -67,7 +67,7 @@ class BrokerPanel(Panel):
             field.returnPressed.connect(self.keep)
         self.show_saved()
         said(self, title="Embedded broker", subtitle="used from its next start on")
-        on_language(self, self._write_texts)
+        on_language(self, self._check, self.refresh)
 
     def show_saved(self) -> None:
         """Show the stored settings in the fields."""
@@ -113,22 +113,14 @@ class BrokerPanel(Panel):
         self._context.notify(lambda: tr("Kept; the broker uses it from its next start on"), state=State.HEALTHY)
         self._check()
 
-    def _write_texts(self) -> None:
-        self._check()
-        self.refresh()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _fields(self) -> tuple[QLineEdit, QLineEdit, QLineEdit, QLineEdit]:
         return self.store, self.name_server, self.broker, self.history
 
     def _build(self) -> None:
-        form = QFormLayout()
-        form.setVerticalSpacing(8)
+        form = form_layout(down=8, grow="all")
         self.store.setMinimumWidth(FIELD_WIDTH_MIN)
         self.store.setMaximumWidth(FIELD_WIDTH)
         form.addRow(self._names[0], row((self.store, 100), self.browse, 1))
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name, field in zip(self._names[1:], self._fields()[1:], strict=True):
             field.setMaximumWidth(120)
             form.addRow(name, field)
@@ -147,8 +139,7 @@ class BrokerPanel(Panel):
             changed, fault = self.saved() != read_saved(self._context.settings), ""
         except ValueError as error:
             changed, fault = False, str(error)
-        self.fault.setText(fault)
-        self.fault.setVisible(bool(fault))
+        show_text(self.fault, fault)
         self.save.setEnabled(changed)
 
     def _restart(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
-from broker_core.api import OrbitError, RequestCode
+from broker_core.api import RequestCode
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.searches import EndSearch
 from gui.models.hops import ConnectionHop
@@ -56,12 +56,6 @@ def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str],
 
 class ConnectionDoctor(QObject):
     """Tests one hop after the other; hops after a fault are not tested.
-
-    Args:
-        source: The cluster.
-        parent: The owner.
-        reach: Connects to an address; None: by TCP.
-        probe: Tests the hops to an attached cluster; passed in by tests.
 
     Signals:
         changed: A hop was tested.
@@ -151,11 +145,8 @@ class ConnectionDoctor(QObject):
         self._query.ask(
             self._asks(number),
             lambda _answer: self._tried(number, (time.monotonic() - self._began_s) * 1_000, ""),
-            lambda error: self._failed(number, error),
+            lambda error: self._tried(number, -1.0, error.message),
         )
-
-    def _failed(self, number: int, error: OrbitError) -> None:
-        self._tried(number, -1.0, error.message)
 
     def _tried(self, number: int, took_ms: float, fault: str) -> None:
         self.hops[number] = replace(self.hops[number], took_ms=took_ms, fault=fault, is_tried=True)

@@ -9,7 +9,7 @@ from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
 from gui.connections.cluster import Cluster
-from gui.models.hops import ConnectionHop, hop_columns
+from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.theme.tokens import Size
@@ -24,12 +24,12 @@ from gui.views.settings.connection_rows import (
     connection_rows,
     kept_pairs,
 )
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import IconButton, fill, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
@@ -48,9 +48,7 @@ class ConnectionsPanel(QWidget):
         self._context = context
         self.doctor = ConnectionDoctor(context.source, self)
         self.list_panel = said(Panel(" ", flush=True), title="Connections")
-        self.connections: ColumnTableModel[ConnectionRow] = ColumnTableModel(
-            connection_columns(), lambda one: one.key, parent=self
-        )
+        self.connections = ColumnTableModel(connection_columns(), lambda one: one.key, parent=self)
         self.list = DataGrid(self.connections, theme)
         self.detail = Panel(" ")
         self.facts = KeyValueList()
@@ -68,13 +66,17 @@ class ConnectionsPanel(QWidget):
         self.restart_button = said_button(
             theme, "arrow-clockwise", "Restart", role="small", on_click=context.restart_worker, name="Restart the broker"
         )
-        self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
-            hop_columns(), lambda hop: (hop.name, hop.address), parent=self
-        )
+        self.hops = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
         self.hop_grid = said(DataGrid(self.hops, theme), empty="Not tried yet.")
-        self.doctor_title = said(label(role="panel-title"), text="Connection doctor")
+        self.doctor_title = said_label("Connection doctor", "panel-title")
         self.fault = Notice(theme)
-        self._build()
+        self.list_panel.content.addWidget(self.list)
+        self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
+        self.list_panel.setMaximumWidth(LIST_WIDTH)
+        for button in self._buttons:
+            self.detail.add_action(button)
+        fill(self.detail.content, self.facts, self.doctor_title, self.fault, (self.hop_grid, 1))
+        self.setLayout(row((self.list_panel, 3), (self.detail, 5), spacing=Size.GAP))
         self.doctor.changed.connect(self._show_hops)
         self.probe.changed.connect(self._show_hops)
         self.list.selected.connect(lambda _row: self._show_selected())
@@ -92,21 +94,10 @@ class ConnectionsPanel(QWidget):
         if not self.doctor.hops and (source.status is SourceStatus.READY or source.connect_details):
             self.doctor.run()
 
-    def _build(self) -> None:
-        self.list_panel.content.addWidget(self.list)
-        self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
-        self.list_panel.setMaximumWidth(LIST_WIDTH)
-        for button in self._buttons:
-            self.detail.add_action(button)
-        fill(self.detail.content, self.facts, self.doctor_title, self.fault, (self.hop_grid, 1))
-        self.setLayout(row((self.list_panel, 3), (self.detail, 5), spacing=Size.GAP))
-
     @property
     def _buttons(self) -> tuple[IconButton, ...]:
         others = (self.open_button, self.beside_button, self.change_button, self.delete_button)
         return (*others, self.test_button, self.restart_button)
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _other(self) -> Cluster | None:
         """The selected cluster, unless it is the shown one."""
@@ -160,8 +151,6 @@ class ConnectionsPanel(QWidget):
         if isValid(self) and self._tested == cluster.place:
             self.probe.fault = fault
             self._show_hops()  # nothing of it while another one is selected
-
-    # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _show_selected(self) -> None:
         self._show_facts()

@@ -13,11 +13,11 @@ from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.key_choices import KeyChoices, shown
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, push_button, said
+from gui.widgets.said import on_language, push_button, said, said_label
 from gui.words.text import UNKNOWN, tr
 
 FIELD_WIDTH = 190
@@ -54,7 +54,7 @@ class KeyboardPanel(Panel):
         self._actions = context.actions
         self.choices = KeyChoices(context.actions, context.settings)
         self.search = said(SearchField(context.theme, " ", "magnifying-glass"), hint="Filter by action, menu or key")
-        self.rows: ColumnTableModel[KeyRow] = ColumnTableModel(key_columns(), lambda one: one.action_id, parent=self)
+        self.rows = ColumnTableModel(key_columns(), lambda one: one.action_id, parent=self)
         self.grid = said(DataGrid(self.rows, context.theme), empty="No action matches this filter.")
         self.field = said(QKeySequenceEdit(), name="New key: press it")
         self.field.setMaximumSequenceLength(1)
@@ -65,30 +65,21 @@ class KeyboardPanel(Panel):
         self.reset_button = push_button("Reset the key", self.reset)
         self.reset_all_button = push_button("Reset all keys", self.reset_all)
         self.fault = label(role="warning", wrap=True)
-        self.note = said(
-            label(role="caption", wrap=True),
-            text="Choose an action, click into the field, press the new key, and change it. It counts at once.",
+        self.note = said_label(
+            "Choose an action, click into the field, press the new key, and change it. It counts at once.", "caption", wrap=True
         )
-        self._build()
-        self._connect()
-        said(self, title="Keyboard", subtitle="keys of the whole window; those of lists are on the sheet")
-        on_language(self, self.refresh)
-
-    def _build(self) -> None:
         self.add_action(self.sheet)
         self.add_action(self.reset_all_button)
         fill(self.content, row(self.search, margins=(8, 0, 8, 8)), (self.grid, 1))
         buttons = row(self.field, self.change_button, self.clear_button, self.reset_button, 1, margins=(12, 8, 12, 0))
         fill(self.content, buttons, row(self.fault, margins=(12, 0, 12, 0)), row(self.note, margins=(12, 0, 12, 10)))
-
-    def _connect(self) -> None:
         self.search.searched.connect(self._filter)
         self.grid.selected.connect(lambda _row: self._show_selected())
         self.grid.activated.connect(lambda _row: self.field.setFocus(Qt.FocusReason.OtherFocusReason))
         self.field.keySequenceChanged.connect(lambda _keys: self._check())
         self._actions.changed.connect(self.refresh)
-
-    # ---- what the page calls -------------------------------------------------------------------------------------------
+        said(self, title="Keyboard", subtitle="keys of the whole window; those of lists are on the sheet")
+        on_language(self, self.refresh)
 
     def refresh(self) -> None:
         """Show the present keys."""
@@ -107,8 +98,6 @@ class KeyboardPanel(Panel):
         self.reset_all_button.setEnabled(bool(self.choices.kept()))
         self._show_selected()
 
-    # ---- actions -------------------------------------------------------------------------------------------------------
-
     def change(self) -> None:
         """Assign the key in the field to the selected action."""
         self._done(lambda action_id: self.choices.change(action_id, self._wanted))
@@ -125,8 +114,6 @@ class KeyboardPanel(Panel):
         """Restore the default keys of all actions."""
         self.choices.reset_all()
         self.field.clear()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     @property
     def _wanted(self) -> str:
@@ -165,5 +152,4 @@ class KeyboardPanel(Panel):
         self._show_fault(refusal)
 
     def _show_fault(self, refusal: str) -> None:
-        self.fault.setText(refusal)
-        self.fault.setVisible(bool(refusal))
+        show_text(self.fault, refusal)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QTimeEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QTimeEdit, QWidget
 
 from gui.settings.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.views.page import PageContext
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, push_button, said, say, segments
@@ -28,17 +28,14 @@ class _Section(Panel):
     def __init__(self, title: str, *notes: str) -> None:
         super().__init__(" ")
         said(self, title=title)
-        self._form = QFormLayout()
-        self._form.setVerticalSpacing(10)
-        self._form.setHorizontalSpacing(16)
+        self._form = form_layout(down=10, across=16)
         self.note = label(role="caption", wrap=True)
         fill(self.content, self._form, self.note, 1)
         say(self, "set_note", *notes)
 
     def set_note(self, *texts: str) -> None:
         """Write the remark."""
-        self.note.setText(" ".join(texts))
-        self.note.setVisible(bool(texts))
+        show_text(self.note, " ".join(texts))
 
     def add(self, name: str, *fields: QWidget) -> None:
         """Add a line; the name is English."""

@@ -51,11 +51,21 @@ class SettingsView(PageView):
         self._stack = QStackedWidget()
         self._group = QButtonGroup(self)
         self.buttons: dict[str, QPushButton] = {}
-        self._build()
+        navigation = QWidget()
+        navigation.setFixedWidth(NAVIGATION_WIDTH)
+        lines = column(spacing=2)
+        navigation.setLayout(lines)
+        for key, title, glyph, _make in _SECTIONS:
+            on_click = partial(self.show_section, key)
+            button = said_button(self.context.theme, glyph, title, role="section", name=title, on_click=on_click)
+            button.setCheckable(True)
+            self._group.addButton(button)
+            self.buttons[key] = button
+            lines.addWidget(button)
+        lines.addStretch(1)
+        self.content.addLayout(row((navigation, 0, Qt.AlignmentFlag.AlignTop), (self._stack, 1), spacing=Size.GAP), 1)
         context.times.changed.connect(self._refresh)
         self.show_section(_SECTIONS[0][0])
-
-    # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def open(self, arguments: PageArguments) -> None:
         wanted = arguments.get("show")
@@ -93,25 +103,8 @@ class SettingsView(PageView):
     def section(self, key: str) -> Section:
         return self._parts[key].widget
 
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _make(self, key: str) -> Section:
         return next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)
-
-    def _build(self) -> None:
-        navigation = QWidget()
-        navigation.setFixedWidth(NAVIGATION_WIDTH)
-        lines = column(spacing=2)
-        navigation.setLayout(lines)
-        for key, title, glyph, _make in _SECTIONS:
-            on_click = partial(self.show_section, key)
-            button = said_button(self.context.theme, glyph, title, role="section", name=title, on_click=on_click)
-            button.setCheckable(True)
-            self._group.addButton(button)
-            self.buttons[key] = button
-            lines.addWidget(button)
-        lines.addStretch(1)
-        self.content.addLayout(row((navigation, 0, Qt.AlignmentFlag.AlignTop), (self._stack, 1), spacing=Size.GAP), 1)
 
     def _refresh(self) -> None:
         part = self._parts.get(self._current)

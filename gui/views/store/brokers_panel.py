@@ -60,7 +60,7 @@ class BrokersPanel(Panel):
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(" ", flush=True, parent=parent)
-        self.rows: ColumnTableModel[BrokerRow] = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
+        self.rows = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
         self._theme = theme
         theme.density_changed.connect(self._give_height)

@@ -76,13 +76,7 @@ class FiguresPanel(Panel):
     """Marks cells that are far from the other brokers amber, and says so in the row."""
 
     def __init__(self, context: PageContext, brokers: Sequence[str], again: Callable[[], None]) -> None:
-        """Make a table for these brokers.
-
-        Args:
-            context: Of the page.
-            brokers: Their names, in order; also of brokers without an answer.
-            again: Asks them again.
-        """
+        """Make a table for these brokers, in their order, also for those without an answer."""
         super().__init__(" ", flush=True)
         self.brokers = tuple(brokers)
         self._times = context.times
@@ -90,7 +84,7 @@ class FiguresPanel(Panel):
         self._faults: Mapping[str, str] = {}
         self._tables: Mapping[str, Table] = {}
         self._read = ListRead(context.times)
-        self.rows: ColumnTableModel[FigureRow] = ColumnTableModel(
+        self.rows = ColumnTableModel(
             self._columns(), _title, section=lambda row: row.figure.section, sections=SECTIONS, parent=self
         )
         self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers tell no figures.")
@@ -125,8 +119,6 @@ class FiguresPanel(Panel):
         differing = sum(bool(row.apart) for row in self.rows.rows)
         words = tr("brokers differ in {count} figures", count=differing) if differing else tr("F1 on a row explains it")
         self.set_title(tr("Figures of the brokers"), words)
-
-    # ---- columns -------------------------------------------------------------------------------------------------------
 
     def _columns(self) -> list[Column[FigureRow]]:
         return [
@@ -168,12 +160,7 @@ class FiguresPanel(Panel):
 
 
 class ClusterPart(QWidget):
-    """Replaces the files of an own broker.
-
-    Args:
-        context: Of the page.
-        again: Asks the brokers again.
-    """
+    """Replaces the files of an own broker."""
 
     def __init__(self, context: PageContext, again: Callable[[], None]) -> None:
         super().__init__()
@@ -212,8 +199,6 @@ class ClusterPart(QWidget):
         """Say in one line why files, flushes and cleanings are missing; None: unknown yet."""
         self._fault = fault
         self._show_inside()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _make_figures(self, names: tuple[str, ...]) -> None:
         if self.figures is not None:

@@ -29,11 +29,7 @@ from gui.words.text import (
 )
 from monitoring.admin.runtime import BrokerRuntime
 
-TRIGGER_NAMES = {
-    "deleteWhen": "hour of deleteWhen",
-    "diskMaxUsedSpaceRatio": "disk too full",
-    "manual": "by hand",
-}
+TRIGGER_NAMES = {"deleteWhen": "hour of deleteWhen", "diskMaxUsedSpaceRatio": "disk too full", "manual": "by hand"}
 
 
 def queue_columns() -> list[Column[QueueTopicRow]]:
@@ -115,31 +111,17 @@ class FilesPart(QWidget):
         theme, times = context.theme, context.times
         self._picture: StorePicture | None = None
         self._runtime: BrokerRuntime | None = None
-        self.queues: ColumnTableModel[QueueTopicRow] = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
+        self.queues = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
         self.queue_grid = said(DataGrid(self.queues, theme), empty="No message was stored yet.")
         self.queue_panel = said(Panel(" ", flush=True), title="Consume queues")
-        self.index: ColumnTableModel[IndexRow] = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
+        self.index = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
         self.index_grid = said(DataGrid(self.index, theme), empty="There is no index file yet.")
         self.index_panel = Panel(" ", flush=True)
-        self.cleanings: ColumnTableModel[CleaningRow] = ColumnTableModel(
-            cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self
-        )
+        self.cleanings = ColumnTableModel(cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self)
         self.cleaning_grid = said(DataGrid(self.cleanings, theme), empty="Nothing was deleted since the start.")
         self.cleaning_panel = said(Panel(" ", flush=True), title="Cleaning runs", subtitle="since the start")
         self.runtime_panel = said(Panel(" "), title="Runtime")
         self.runtime_facts = KeyValueList()
-        self._build()
-        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
-        self.queue_grid.sort_by("entries", descending=True)
-        for grid in self._grids:
-            grid.set_loading(True)
-        on_language(self, self._write_texts)
-
-    def hasHeightForWidth(self) -> bool:
-        """Never: see `BesideRow`; here it would cut the panels above."""
-        return False
-
-    def _build(self) -> None:
         self.queue_panel.content.addWidget(self.queue_grid)
         self.index_panel.content.addWidget(self.index_grid)
         self.cleaning_panel.content.addWidget(self.cleaning_grid)
@@ -152,6 +134,15 @@ class FilesPart(QWidget):
                 spacing=Size.GAP,
             )
         )
+        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
+        self.queue_grid.sort_by("entries", descending=True)
+        for grid in self._grids:
+            grid.set_loading(True)
+        on_language(self, self._write_texts)
+
+    def hasHeightForWidth(self) -> bool:
+        """Never: see `BesideRow`; here it would cut the panels above."""
+        return False
 
     @property
     def _grids(self) -> tuple[DataGrid[QueueTopicRow], DataGrid[IndexRow], DataGrid[CleaningRow]]:

@@ -67,8 +67,6 @@ class LogStrip(QWidget):
             time=self._times.full(file.first_ms),
         )
 
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _boxes(self) -> list[tuple[QRectF, LogFileShape | None]]:
         hidden, files = self.shown()
         count = len(files) + bool(hidden)

@@ -30,7 +30,7 @@ from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.popups import opened
-from gui.widgets.said import said, said_button
+from gui.widgets.said import on_language, said, said_button
 from gui.words.error_words import error_line
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
@@ -95,7 +95,7 @@ class StoreView(PageView):
         self._files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
         context.time_range.changed.connect(self._draw)
-        self.retranslate()
+        on_language(self, self._enable_clean, self._show_fault, self._show_picture, self._show_runtime)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -141,12 +141,6 @@ class StoreView(PageView):
         self._asked_ms = self._state.taken_ms if self._state is not None else -1
         self._store_query.ask(source.ask(ReadStore()), self._take_picture, self._failed)
         self._runtime_query.ask(source.ask(runtime_request()), self._take_runtime, self._no_runtime)
-
-    def retranslate(self) -> None:
-        self._enable_clean()
-        self._show_fault()
-        self._show_picture()
-        self._show_runtime()
 
     def _enable_clean(self) -> None:
         source = self.context.source

@@ -13,7 +13,7 @@ from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.filter_bar import FilterBar
-from gui.widgets.basic import IconButton, row
+from gui.widgets.basic import IconButton, clear, row
 from gui.widgets.said import said
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
@@ -48,7 +48,18 @@ class TailBar(QWidget):
         self.filter.use_names(self.names)
         self._chips = row(spacing=6)
         self._told = ""
-        self._build()
+        self.topic.setFixedWidth(150)
+        line = row(self.topic, (self.filter, 1))
+        line.insertLayout(0, self._chips)
+        for part in (self._chips, self.topic):
+            line.setAlignment(part, Qt.AlignmentFlag.AlignTop)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.setLayout(line)
+        self.topic.textActivated.connect(self.add_topic)
+        self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
+        self.filter.submitted.connect(self._filter_entered)
+        self.filter.edited.connect(self._filter_entered)
+        self.filter.plan_wanted.connect(self.plan_wanted)
 
     @property
     def topics(self) -> list[str]:
@@ -98,30 +109,13 @@ class TailBar(QWidget):
         self._show_chips()
         self.changed.emit()
 
-    def _build(self) -> None:
-        self.topic.setFixedWidth(150)
-        line = row(self.topic, (self.filter, 1))
-        line.insertLayout(0, self._chips)
-        for part in (self._chips, self.topic):
-            line.setAlignment(part, Qt.AlignmentFlag.AlignTop)
-        line.setContentsMargins(0, 0, 0, 0)
-        self.setLayout(line)
-        self.topic.textActivated.connect(self.add_topic)
-        self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
-        self.filter.submitted.connect(self._filter_entered)
-        self.filter.edited.connect(self._filter_entered)
-        self.filter.plan_wanted.connect(self.plan_wanted)
-
     def _filter_entered(self, text: str) -> None:
         if text != self._told:
             self._told = text
             self.changed.emit()
 
     def _show_chips(self) -> None:
-        while (item := self._chips.takeAt(0)) is not None:
-            if (old := item.widget()) is not None:
-                old.hide()
-                old.deleteLater()
+        clear(self._chips)
         for topic in self._topics:
             chip = IconButton(
                 self._theme, "x", menu_name(topic, CHIP_CHARACTERS_MAX), tip=tr("Follow {topic} no longer", topic=topic)

@@ -43,11 +43,7 @@ class TailSession(QObject):
     """
 
     def __init__(
-        self,
-        source: ClusterSource,
-        arrived: Callable[[Followed], None],
-        failed: Callable[[OrbitError], None],
-        parent: QObject,
+        self, source: ClusterSource, arrived: Callable[[Followed], None], failed: Callable[[OrbitError], None], parent: QObject
     ) -> None:
         super().__init__(parent)
         self._source = source

@@ -14,7 +14,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
-from gui.widgets.basic import IconButton, fill, label, row
+from gui.widgets.basic import IconButton, fill, label, row, take_out
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.said import push_button
 from gui.words.error_words import error_text
@@ -43,7 +43,19 @@ class TailRulesDialog(FittedDialog):
         self.use_button = push_button("Use rules", lambda: self.wanted.emit(self.rules()), role="primary")
         self._cancel = push_button("Cancel", self.reject)
         self._lines = QVBoxLayout()
-        self._build()
+        self.setWindowTitle(tr("Colour rules"))
+        self.setMinimumWidth(WIDTH)
+        effect = tr("Messages that arrive from now on are marked by the first rule that they pass.")
+        self.error.hide()
+        self._lines.setSpacing(6)
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(effect, "secondary", wrap=True),
+            self._lines,
+            row(self.add_button, 1),
+        )
+        self.set_foot(self.error, row(1, self._cancel, self.use_button))
         for rule in rules or (ColourRule("", MARKS[0]),):
             self.add(rule)
 
@@ -64,26 +76,9 @@ class TailRulesDialog(FittedDialog):
         self.error.setText(error_text(error))
         self.error.show()
 
-    def _build(self) -> None:
-        self.setWindowTitle(tr("Colour rules"))
-        self.setMinimumWidth(WIDTH)
-        effect = tr("Messages that arrive from now on are marked by the first rule that they pass.")
-        self.error.hide()
-        self._lines.setSpacing(6)
-        fill(
-            self.lay_out(),
-            label(self.windowTitle(), "card-title"),
-            label(effect, "secondary", wrap=True),
-            self._lines,
-            row(self.add_button, 1),
-        )
-        self.set_foot(self.error, row(1, self._cancel, self.use_button))
-
     def _remove(self, line: _Line) -> None:
         self.lines.remove(line)
-        self._lines.removeWidget(line)
-        line.hide()
-        line.deleteLater()
+        take_out(self._lines, line)
         self._check()
 
     def _check(self) -> None:

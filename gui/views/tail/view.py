@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtCore import QPoint, QSettings
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, OrbitError
 from broker_core.worker.questions.searches import Followed, StartFollow
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
+from gui.models.table import CellKind, Column
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
-from gui.models.tail_rows import TailRow
+from gui.models.tail_rows import MARKS, TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import Size, State
 from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.tail.columns import tail_columns
 from gui.views.tail.filter_bar import TailBar
 from gui.views.tail.session import TailSession
-from gui.views.tail.settings import load_rules, save_rules
 from gui.views.tail.tail_rules_dialog import TailRulesDialog
-from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said, said_button, say
+from gui.widgets.said import said_button, said_label, say
 from gui.words.error_words import error_text
-from gui.words.text import bytes_text, count_text, rate_text, tr
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -42,6 +43,43 @@ NOTICE_SECONDS = 10
 BARS_HEIGHT = 84
 HIDDEN_ROWS_MAX = 5_000
 """Rows that wait while the page is hidden; beyond it they go into the ring."""
+RULES_KEY = "tail/rules"
+
+
+def load_rules(settings: QSettings) -> list[ColourRule]:
+    """The colour rules used last; none where the setting is unreadable."""
+    try:
+        kept = json.loads(str(settings.value(RULES_KEY, "[]")))
+    except json.JSONDecodeError:
+        return []
+    marks = {mark.value: mark for mark in MARKS}
+    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []
+    return [ColourRule(str(text), marks.get(str(mark), State.WARNING)) for text, mark in pairs]
+
+
+def save_rules(settings: QSettings, rules: Sequence[ColourRule]) -> None:
+    """Store the colour rules."""
+    settings.setValue(RULES_KEY, json.dumps([[rule.filter, rule.mark.value] for rule in rules], ensure_ascii=False))
+
+
+def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
+    """Columns of the table of arrivals."""
+    return [
+        Column(
+            "stored",
+            "Stored",
+            lambda row: times.clock(row.store_ms),
+            tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
+            width=112,
+        ),
+        Column("topic", "Topic", lambda row: row.topic, width=198),
+        Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=76),
+        Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=172),
+        Column("body", "Body", lambda row: row.body_text, kind=CellKind.CODE, dim=True),
+        Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=76),
+    ]
 
 
 class TailView(PageView):
@@ -70,16 +108,24 @@ class TailView(PageView):
         self.pause_button = IconButton(theme, "pause", " ", role="primary", on_click=self.toggle_pause)
         self.status = Chip(theme)
         self.figures = ElidedLabel("", "secondary")
-        self._keys = said(label(role="caption"), text="Space pauses and continues")
+        self._keys = said_label("Space pauses and continues", "caption")
         self.bars = StackedBars(theme)
         say(self.bars, "setAccessibleName", "Arrivals of the last {count} seconds", count=SECONDS_SHOWN)
         self.notice = Notice(theme)
         self.masks = ListMasks(context.decoders, self)
         self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
-        self.grid: DataGrid[TailRow] = DataGrid(self.model, theme, several=True)
+        self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
-        self._connect()
+        self.set_parts(grid=self.grid, find=self.bar.filter.focus)
+        self.bar.changed.connect(self._asked_otherwise)
+        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
+        self.grid.activated.connect(self._open_message)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
+        on_key(self.grid, "Space", self.toggle_pause)
+        for changed in (self.context.times.changed, self.masks.changed):
+            changed.connect(self.model.all_texts_changed)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -122,12 +168,6 @@ class TailView(PageView):
     def refresh(self) -> None:
         if not self.session.is_running:
             self.follow()
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.bar.filter.focus()
 
     def retranslate(self) -> None:
         self._show_rules()
@@ -194,8 +234,7 @@ class TailView(PageView):
         self.bars.setMinimumHeight(BARS_HEIGHT)
         arrivals.content.addWidget(self.bars)
         fill(self.content, arrivals, self.notice)
-        table = Panel(flush=True)
-        table.content.setSpacing(0)
+        table = Panel(flush=True, spacing=0)
         table.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
@@ -203,17 +242,6 @@ class TailView(PageView):
         table.content.addWidget(foot)
         self.content.addWidget(table, 1)
         self.grid.header.setSectionsClickable(False)
-
-    def _connect(self) -> None:
-        self.bar.changed.connect(self._asked_otherwise)
-        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
-        self.grid.activated.connect(self._open_message)
-        self.grid.menu_asked.connect(self._open_menu)
-        self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
-        pause = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        pause.activated.connect(self.toggle_pause)
-        for changed in (self.context.times.changed, self.masks.changed):
-            changed.connect(self.model.all_texts_changed)
 
     def _query(self, rules: list[ColourRule]) -> StartFollow:
         filters = [rule.filter for rule in rules]

@@ -36,11 +36,7 @@ TYPE_STATES = {
     TopicType.DEAD_LETTER: State.CRITICAL,
 }
 
-_HEALTH_STATES = {
-    TopicHealth.ACTIVE: State.HEALTHY,
-    TopicHealth.IDLE: State.IDLE,
-    TopicHealth.LAGGING: State.WARNING,
-}
+_HEALTH_STATES = {TopicHealth.ACTIVE: State.HEALTHY, TopicHealth.IDLE: State.IDLE, TopicHealth.LAGGING: State.WARNING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +68,6 @@ class TopicColumnSources:
 
 def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     """Columns of the topic table."""
-    return [*_name_columns(sources), *_traffic_columns(sources), *_state_columns(sources)]
-
-
-def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
@@ -84,22 +76,12 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
                kind=CellKind.TAG, state=lambda row: type_state(sources.topic_type(row)), width=104, gives_way=3),
         Column("queues", "Queues W / R", lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
                sort=lambda row: (row.write_queues, row.read_queues), right=True, width=104, gives_way=5),
-    ]  # fmt: skip
-
-
-def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    return [
         number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=76),
         Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
                value=sources.put_rates, width=84, gives_way=4),
         number_column("size", "Avg size", lambda row: row.average_bytes, bytes_text,
                       tip=lambda _row: tr("Body size of what was written since the broker started"), width=78, gives_way=8),
         number_column("kept", "Messages kept", lambda row: row.kept_messages, known=True, width=108, gives_way=2),
-    ]  # fmt: skip
-
-
-def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    return [
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
                tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168, gives_way=6),
         number_column("lag", "Lag", lambda row: row.lag_messages,

@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.models.table import ColumnTableModel
-from gui.models.topics import QueueRow, TopicGroupRow, TopicRow, queue_rows, skew, topic_group_rows
+from gui.models.topics import QueueRow, TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.topic_facts import TopicFacts
 from gui.plots.queue_bars import QueueBars
 from gui.theme.style import set_role
@@ -41,10 +41,6 @@ def permission_text(permission: int) -> str:
 class TopicDetail(QWidget):
     """The facts of one topic.
 
-    Args:
-        context: Of the page.
-        facts: Settings and sizes of topics.
-
     Signals:
         queue_wanted: Browse a queue; carries its id.
         settings_wanted: Change the settings of the topic.
@@ -65,7 +61,7 @@ class TopicDetail(QWidget):
         self._now_ms = 0
         self._topic: TopicRow | None = None
         self.settings = KeyValueList()
-        self.groups: ColumnTableModel[TopicGroupRow] = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
+        self.groups = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
         self.group_grid = said(
             DataGrid(self.groups, theme, row_height=Size.ROW - 4), empty="No group has a position on this topic."
         )
@@ -121,8 +117,6 @@ class TopicDetail(QWidget):
         groups.content.addWidget(self.group_grid)
         return settings, bars, groups
 
-    # ---- settings ------------------------------------------------------------------------------------------------------
-
     def _show_settings(self) -> None:
         """Show the pairs that fit, most important first; the page of the topic has all."""
         topic = self._topic
@@ -153,8 +147,6 @@ class TopicDetail(QWidget):
             return UNKNOWN
         since, age = self._times.minutes_near(measure.oldest_ms, self._now_ms), duration_text(self._now_ms - measure.oldest_ms)
         return f"{since} ({age})"
-
-    # ---- bars ----------------------------------------------------------------------------------------------------------
 
     def _show_bars(self, queues: list[QueueRow]) -> None:
         ratio = skew(queues)

@@ -20,13 +20,7 @@ from monitoring.admin.topic_files import topics_csv, topics_json
 
 
 class TopicsExport(QObject):
-    """A button with its dialog.
-
-    Args:
-        context: Of the page.
-        topics: Returns the exported settings.
-        page: The page.
-    """
+    """A button with its dialog."""
 
     def __init__(self, context: PageContext, topics: Callable[[], list[TopicSettings]], page: QWidget) -> None:
         super().__init__(page)

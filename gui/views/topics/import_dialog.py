@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
 from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicSettings, UsageError, read_all_topic_settings
@@ -24,7 +23,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
 from gui.views.topics.import_columns import differences, import_columns
-from gui.widgets.basic import ElidedLabel, IconButton, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
@@ -40,12 +39,7 @@ WIDTH, HEIGHT = 860, 560
 
 
 class ImportTopicsDialog(FittedDialog):
-    """Changes nothing before its button is pressed. Closing it stops a running import.
-
-    Args:
-        context: Of the page.
-        is_own: Whether a topic is the broker's own; those are left out.
-        parent: The page.
+    """Changes nothing before its button is pressed. Closing it stops a running import. The broker's own topics are left out.
 
     Signals:
         imported: The broker accepted some; carries how many.
@@ -65,7 +59,7 @@ class ImportTopicsDialog(FittedDialog):
         self._done: list[int] = []
         """Numbers of the imported entries, in order."""
         self._refusal = read_only_reason(context.source)
-        self.model: ColumnTableModel[TopicImport] = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
+        self.model = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
         self.choose_button = IconButton(context.theme, "folder-open", tr("Choose a file…"), on_click=self.ask_file)
         self.file_name = ElidedLabel(role="secondary", mode=Qt.TextElideMode.ElideMiddle)
@@ -78,7 +72,12 @@ class ImportTopicsDialog(FittedDialog):
         self.close_button = QPushButton(" ")
         self.go = QPushButton(" ")
         self._build()
-        self._connect()
+        self.changes.toggled.connect(lambda _on: self._plan())
+        self.production.changed.connect(self._show)
+        self.close_button.clicked.connect(self.reject)
+        self.go.clicked.connect(self.start)
+        self.grid.view.clicked.connect(self._clicked)
+        on_key(self.grid, "Space", lambda: self.toggle(self.grid.selected_row))
         self._show()
 
     # ---- what is asked ---------------------------------------------------------------------------------------------
@@ -156,15 +155,6 @@ class ImportTopicsDialog(FittedDialog):
             self.production,
         )
         self.set_foot(row(self.receipt_button, 1, self.close_button, self.go))
-
-    def _connect(self) -> None:
-        self.changes.toggled.connect(lambda _on: self._plan())
-        self.production.changed.connect(self._show)
-        self.close_button.clicked.connect(self.reject)
-        self.go.clicked.connect(self.start)
-        self.grid.view.clicked.connect(self._clicked)
-        space = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        space.activated.connect(lambda: self.toggle(self.grid.selected_row))
 
     def _clicked(self, index: QModelIndex) -> None:
         if self.model.columns[index.column()].key == "taken":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import CreateTopic
@@ -14,7 +14,7 @@ from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.theme.style import repolish, set_role
 from gui.views.action_dialog import read_only_reason
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.production_bar import ProductionField
@@ -71,8 +71,7 @@ class NewTopicDialog(FittedDialog):
         self.production = ProductionField(parent)
         self.production.changed.connect(self._check)
         self._refusal = read_only_reason(source)
-        self.error.setText(self._refusal)
-        self.error.setVisible(bool(self._refusal))
+        show_text(self.error, self._refusal)
         self._build()
         self._check()
 
@@ -84,9 +83,7 @@ class NewTopicDialog(FittedDialog):
     def _build(self) -> None:
         cancel = push_button("Cancel", self.reject)
         cancel.setAutoDefault(False)
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
+        form = form_layout(across=16, down=10)
         form.addRow(label(tr("Name"), "secondary"), self.name)
         form.addRow("", self.rule)
         for name, field in (

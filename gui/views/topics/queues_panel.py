@@ -32,7 +32,7 @@ from gui.widgets.inputs import NameBox
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, segments
+from gui.widgets.said import on_language, said, said_label, segments
 from gui.words.text import percent_text, rate_text, tr
 from monitoring.state import ClusterState
 
@@ -63,13 +63,13 @@ class QueuesPanel(QWidget):
         self._context = context
         self._now_ms = 0
         self._topic = ""
-        self.model: ColumnTableModel[TopicQueueRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
         )
         self.grid = said(DataGrid(self.model, theme), empty="No queue of this topic has been written to yet.")
         self.group = said(NameBox(), name="Positions of")
         self.group.setMinimumWidth(160)
-        self._group_label = said(label(role="secondary"), text="Positions of")
+        self._group_label = said_label("Positions of")
         self.skew_chip = Chip(theme)
         self.skew_note = label(role="secondary", wrap=True)
         self.heat = said(HeatMap(theme, context.times, State.DELAYED, rate_text), name="Write rate by queue")

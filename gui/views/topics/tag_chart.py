@@ -27,9 +27,6 @@ OTHERS_SERIES = 6
 class TagChart(QWidget):
     """Bars, and below them the basis of the estimate.
 
-    Args:
-        context: Of the page.
-
     Signals:
         brushed: A time was dragged; carries its begin and end, ms since the epoch.
     """
@@ -82,7 +79,8 @@ class TagChart(QWidget):
         layers, times = self.layers, self._context.times
         form = "%m-%d %H:%M" if self._step_ms >= 3_600_000 else "%H:%M" if self._step_ms >= 60_000 else "%H:%M:%S"
         labels = [times.moment(start).strftime(form) for start in self._starts]
-        bars = [BarLayer(_name(layer.tag), layer.rates, series=_series(place, layer)) for place, layer in enumerate(layers)]
+        places = [OTHERS_SERIES if layer.tag == OTHERS else place for place, layer in enumerate(layers)]
+        bars = [BarLayer(_name(layer.tag), layer.rates, series=place) for place, layer in zip(places, layers, strict=True)]
         self.bars.set_bars(labels, bars)
         tokens = self._context.theme.tokens
         self.legend.set_entries([
@@ -109,10 +107,6 @@ class TagChart(QWidget):
     def _parts_chosen(self, first: int, last: int) -> None:
         if last < len(self._starts):
             self.brushed.emit(self._starts[first], self._starts[last] + self._step_ms)
-
-
-def _series(place: int, layer: TagLayer) -> int:
-    return OTHERS_SERIES if layer.tag == OTHERS else place
 
 
 def _name(tag: str) -> str:

@@ -16,13 +16,7 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, r
 def topic_queue_columns(
     times: TimeZoneChoice, now_ms: Callable[[], int], rates: Callable[[TopicQueueRow], Sequence[float] | None]
 ) -> list[Column[TopicQueueRow]]:
-    """Columns of the queue table.
-
-    Args:
-        times: Zone of the times.
-        now_ms: The broker's clock, to leave out today's date.
-        rates: The sparkline of a queue, None for no writes.
-    """
+    """Columns of the queue table; times leave out today's date."""
     return [
         number_column("queue", "Queue", lambda row: row.queue_id, str, kind=CellKind.STRONG, width=76),
         number_column("min", "Min offset", lambda row: row.min_offset, known=True, width=96, gives_way=4),
@@ -48,13 +42,7 @@ def topic_queue_columns(
 def topic_consumer_columns(
     lag: Callable[[GroupRow], float], behind: Callable[[GroupRow], float], state: Callable[[GroupRow], tuple[str, State]]
 ) -> list[Column[GroupRow]]:
-    """Columns of the table of groups.
-
-    Args:
-        lag: Of a group on this topic.
-        behind: Of a group on this topic, ms.
-        state: Word and colour of a group's state.
-    """
+    """Columns of the table of groups; ``behind`` is in ms."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         number_column("lag", "Lag", lag, state=lambda row: State.WARNING if row.over_limit else None, width=110),

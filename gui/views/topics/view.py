@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtCore import QModelIndex, QPoint
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import TopicSettings
 from gui.models.favourites import FAVOURITES
+from gui.models.row_filter import RowField, WordKind
 from gui.models.table import ColumnTableModel
 from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
 from gui.operations.demo import may_offer_demo
@@ -22,36 +23,56 @@ from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
+from gui.views.topics.actions import ask_delete, send_dialog
 from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
-from gui.views.topics.topic_fields import topic_fields, type_words
-from gui.widgets.basic import fill, label, row
+from gui.widgets.basic import fill, label, on_key, row
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said, said_button
+from gui.widgets.said import said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
+from monitoring.admin.topics import TopicType
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT_MIN, DETAIL_HEIGHT_MAX = 170, 258
 SPARKLINE_POINTS = 60
 SPARKLINE_MS = 15 * 60_000
-
-
 ALL, FAVOURITE, IDLE, LAG = "all", "favourites", "idle", "lag"
-FILTER_NAMES = {
-    ALL: "All {count}",
-    FAVOURITE: "Favourites {count}",
-    IDLE: "Idle {count}",
-    LAG: "With lag {count}",
-}
+FILTER_NAMES = {ALL: "All {count}", FAVOURITE: "Favourites {count}", IDLE: "Idle {count}", LAG: "With lag {count}"}
+
+
+def topic_fields(sources: TopicColumnSources, groups: Callable[[], Sequence[str]]) -> list[RowField[TopicRow]]:
+    """Fields for conditions of the filter, in the order of the columns."""
+
+    def disk(row: TopicRow) -> float:
+        measure = sources.measure(row)
+        return float("nan") if measure is None else measure.bytes
+
+    return [
+        RowField("name", "Topic", WordKind.TEXT, lambda row: (row.name,)),
+        RowField("type", "Type", WordKind.TEXT, lambda row: type_words(sources.topic_type(row)),
+                 lambda: [kind.value for kind in TopicType]),
+        RowField("queues", "Write queues", WordKind.COUNT, lambda row: row.write_queues, lambda: ["4", "8", "16"]),
+        RowField("in", "In /s", WordKind.COUNT, lambda row: row.put_rate, lambda: ["0", "10", "100", "1k"]),
+        RowField("size", "Avg size", WordKind.SIZE, lambda row: row.average_bytes, lambda: ["1KiB", "64KiB", "1MiB"]),
+        RowField("kept", "Messages kept", WordKind.COUNT, lambda row: row.kept_messages, lambda: ["0", "1k", "1m"]),
+        RowField("group", "Group", WordKind.TEXT, lambda row: [name for name, _lag in sources.groups(row)], groups),
+        RowField("lag", "Lag", WordKind.COUNT, lambda row: row.lag_messages, lambda: ["0", "1000", "15k"]),
+        RowField("disk", "On disk", WordKind.SIZE, disk, lambda: ["10MiB", "100MiB", "1GiB"]),
+        RowField("idle", "Last write", WordKind.TIME, lambda row: row.age_ms, lambda: ["1m", "1h", "1d"]),
+    ]  # fmt: skip
+
+
+def type_words(kind: TopicType | None) -> tuple[str, ...]:
+    """Names of a type in English and in the language of the window; empty while unknown."""
+    return () if kind is None else (kind.value, tr(kind.value))
 
 
 class TopicsView(PageView):
@@ -78,7 +99,7 @@ class TopicsView(PageView):
             measured_ago_ms=lambda topic: self.facts.measured_ago_ms(topic.name),
             is_favourite=lambda topic: topic.name in self.favourites,
         )
-        self.model: ColumnTableModel[TopicRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             topic_columns(sources),
             lambda topic: topic.name,
             section=sources.section,
@@ -101,11 +122,10 @@ class TopicsView(PageView):
         self.filter.add_action(self.export.button)
         self.hint = Notice(theme)
         self.foot = label(role="caption")
-        self._keys = said(
-            label(role="caption"), text="Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"
-        )
+        self._keys = said_label("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete", "caption")
         self.detail = TopicDetail(context, self.facts)
         self._build()
+        self.set_parts(grid=self.grid, find=self.filter.focus, detail=self.detail)
         self._connect()
         self.grid.sort_by("in", descending=True)
         self.model.toggle_section(SYSTEM_TOPICS)
@@ -143,15 +163,6 @@ class TopicsView(PageView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.filter.focus()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
 
     def retranslate(self) -> None:
         for button in (self.new_button, self.import_button):
@@ -213,13 +224,7 @@ class TopicsView(PageView):
         chosen = topic or self.grid.selected_row
         if chosen is None or self._state is None:
             return None
-        fault = delete_fault(chosen, self._state)
-        if fault:
-            self.context.notify(fault, state=State.WARNING)
-            return None
-        dialog = delete_dialog(self.context.source, self.context.theme, chosen, self._state, self)
-        dialog.succeeded.connect(lambda _answers: self._deleted(chosen.name))
-        return opened(dialog)
+        return ask_delete(self, chosen, self._state, self._deleted)
 
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
@@ -236,8 +241,7 @@ class TopicsView(PageView):
 
     def _build(self) -> None:
         fill(self.content, self.filter, self.hint)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
+        panel = Panel(flush=True, spacing=0)
         panel.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
@@ -260,8 +264,7 @@ class TopicsView(PageView):
         send, delete = (unless_refused(self.context, run) for run in (self.ask_send, self.ask_delete))
         keys = {"M": self.show_messages, "P": send, "Ctrl+D": self.toggle_favourite, "Del": delete}
         for key, run in keys.items():
-            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(run)
+            on_key(self.grid, key, run)
 
     def _clicked(self, index: QModelIndex) -> None:
         topic = self.model.row_at(index.row())

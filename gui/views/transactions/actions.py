@@ -73,7 +73,7 @@ class TransactionDialogs:
             effects=[
                 tr("1 message is written to {topic}, queue {queue}; its consumers get it.", topic=row.topic,
                    queue=row.queue_id),
-                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
+                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset))
             ],
             verb=tr("Commit 1 transaction"),
             start=lambda: self._source.ask(EndTransaction(row.origin, commit=True)),
@@ -115,9 +115,7 @@ class TransactionDialogs:
     def _resume(self, row: TransactionRow) -> ActionPlan:
         return ActionPlan(
             title=tr("Resume {name}", name=_name(row)),
-            effects=[
-                tr("The message goes back into the half queue with 0 checks, and its producers are asked again."),
-            ],
+            effects=[tr("The message goes back into the half queue with 0 checks, and its producers are asked again.")],
             verb=tr("Resume 1 transaction"),
             start=lambda: self._source.ask(ResumeTransaction(row.physical_offset)),
             facts=self._facts(row),

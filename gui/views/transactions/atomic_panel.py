@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
 from gui.models.table import ColumnTableModel
-from gui.models.transactions import AtomicRow, WaitingQueue, atomic_rows
+from gui.models.transactions import WaitingQueue, atomic_rows
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import ABORT, TransactionDialogs
 from gui.views.transactions.columns import atomic_columns, held_columns
@@ -40,14 +40,10 @@ class AtomicPanel(QSplitter):
         self._read_ms = -READ_AGAIN_MS
         self._is_on = True
         self._query: LatestQuery[AtomicPage] = LatestQuery(self)
-        self.rows: ColumnTableModel[AtomicRow] = ColumnTableModel(
-            atomic_columns(lambda: self._now_ms), lambda one: one.name, parent=self
-        )
+        self.rows = ColumnTableModel(atomic_columns(lambda: self._now_ms), lambda one: one.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
-        self._list_read = ListRead(context.times)
-        self.held: ColumnTableModel[WaitingQueue] = ColumnTableModel(
-            held_columns(), lambda one: (one.topic, one.queue_id), parent=self
-        )
+        self._list_read = shown_read(context.times, "The atomic transactions were not read.", self.read, self.grid)
+        self.held = ColumnTableModel(held_columns(), lambda one: (one.topic, one.queue_id), parent=self)
         self.held_grid = DataGrid(self.held, theme)
         self.abort_button = said_button(theme, "prohibit", "Abort…", role="small", on_click=self.ask_abort)
         self._left = Panel(" ", flush=True)
@@ -105,18 +101,13 @@ class AtomicPanel(QSplitter):
 
     def _show_page(self, page: AtomicPage) -> None:
         self._list_read.answered()
-        self._show_read()
         self.rows.set_rows(atomic_rows(page))
         self.grid.select_first()
         self._show_held()
 
     def _failed(self, error: OrbitError) -> None:
         self._list_read.refused(error)
-        self._show_read()
         self._show_held()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The atomic transactions were not read."), self.read)
 
     def _show_held(self) -> None:
         chosen = self.grid.selected_row

@@ -74,8 +74,6 @@ class Board(CardArea):
     def sizeHint(self) -> QSize:
         return QSize(1100, HEIGHT)
 
-    # ---- layout and paint ----------------------------------------------------------------------------------------------
-
     def _column_rects(self) -> list[QRectF]:
         columns = self._picture.columns
         shares = [WIDE_CARD_SHARE if len(column) > 1 else CARD_SHARE for column in columns]

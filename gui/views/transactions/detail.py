@@ -16,13 +16,13 @@ from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.columns import span_text, state_word
-from gui.widgets.basic import column, fill, label, row
+from gui.widgets.basic import column, fill, row
 from gui.widgets.chip import Chip
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said_button, said_label
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 
 _STEPS = {
@@ -59,7 +59,7 @@ class TransactionDetail(Panel):
         self.facts = KeyValueList()
         self.line = TimeLine(theme)
         self.fault = Notice(theme)
-        self._line_title = said(label(role="panel-title"), text="What happened")
+        self._line_title = said_label("What happened", "panel-title")
         self.buttons = {
             COMMIT: said_button(theme, "check-circle", "Commit…", role="small"),
             ROLL_BACK: said_button(theme, "arrow-counter-clockwise", "Roll back…", role="small"),
@@ -69,7 +69,21 @@ class TransactionDetail(Panel):
         self.message = said_button(theme, "envelope-simple", "Message", role="small", on_click=self._open_message)
         for action, button in self.buttons.items():
             button.clicked.connect(lambda _checked=False, action=action: self.asked.emit(action))
-        self._build()
+        self.add_action(self.chip)
+        inner = QWidget()
+        inner.setLayout(column(self.notice, self.facts, self._line_title, self.fault, self.line, 1, margins=(0, 0, 6, 0)))
+        scroll = ScrolledPart()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(inner)
+        inner.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        fill(
+            self.content,
+            (scroll, 1),
+            row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6),
+            row(self.buttons[CHECK], self.message, 1, spacing=6),
+        )
+        self.fault.hide()
         on_language(self, self._write)
 
     def show_transaction(self, shown: TransactionRow | None, now_ms: int) -> None:
@@ -90,25 +104,6 @@ class TransactionDetail(Panel):
     def show_fault(self, error: OrbitError, again: Callable[[], None]) -> None:
         """Show why the history was not read; ``again`` reads it."""
         say_not_read(self.fault, lambda: tr("What happened was not read"), error, again)
-
-    def _build(self) -> None:
-        self.add_action(self.chip)
-        inner = QWidget()
-        inner.setLayout(column(self.notice, self.facts, self._line_title, self.fault, self.line, 1, margins=(0, 0, 6, 0)))
-        scroll = ScrolledPart()
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidget(inner)
-        inner.setAutoFillBackground(False)
-        scroll.viewport().setAutoFillBackground(False)
-        fill(
-            self.content,
-            (scroll, 1),
-            row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6),
-            row(self.buttons[CHECK], self.message, 1, spacing=6),
-        )
-        self.fault.hide()
-
-    # ---- what is said --------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
         shown = self._row

@@ -77,8 +77,6 @@ class TransactionLists(QObject):
         self._open_for: tuple[float, ...] | None = None
         self._ended_for: tuple[float, ...] | None = None
 
-    # ---- what there is -------------------------------------------------------------------------------------------------
-
     def read_of(self, filter_key: str) -> ListRead:
         """The read state of a filter's list."""
         if filter_key == PAST:
@@ -119,8 +117,6 @@ class TransactionLists(QObject):
     def has_later(self) -> bool:
         """Whether undecided ones are after the page."""
         return self._start + PAGE_ROWS < self.total
-
-    # ---- reading -------------------------------------------------------------------------------------------------------
 
     def take(self, counted: tuple[float, ...], now_ms: int) -> None:
         """Use new figures; lists read at other counts are read again."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import names as reserved
@@ -29,7 +29,6 @@ from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting
 from gui.views.action_dialog import ActionDialog
-from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, TransactionDialogs, done_text
 from gui.views.transactions.atomic_panel import AtomicPanel
@@ -39,8 +38,7 @@ from gui.views.transactions.columns import transaction_columns
 from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
-from gui.views.transactions.words import figure_chips, foot_words
-from gui.widgets.basic import column, fill, label, row
+from gui.widgets.basic import column, fill, label, on_key, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
@@ -49,7 +47,7 @@ from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said, said_button, say_tabs
+from gui.widgets.said import on_language, said, said_button, said_label, say_tabs
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, milliseconds_text, tr
@@ -59,6 +57,35 @@ from monitoring.state import ClusterState
 GRID_HEIGHT_MIN = 140
 """Some rows; the page is scrolled where there is less room."""
 DETAIL_WIDTH = 326
+
+
+def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:
+    """Chips of figures that need attention, with their counts."""
+    if figures is None:
+        return []
+    counted = (
+        (figures.undecided, "{count} undecided", State.PENDING),
+        (figures.without_producer, "{count} without a producer", State.WARNING),
+        (figures.unread, "reading {count} records", State.CHECKING),
+        (figures.given_up, "{count} given up", State.CRITICAL),
+    )
+    return [(tr(words, count=count_text(count)), state) for count, words, state in counted if count > 0]
+
+
+def foot_words(lists: TransactionLists, filter_key: str, shown: int) -> str:
+    """How many transactions a filter lists, and of how many; empty where unknown."""
+    if lists.read_of(filter_key).is_failed:
+        return ""
+    if filter_key == PAST:
+        return tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(lists.past.rows))
+    if filter_key != OPEN:
+        return tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(lists.ended))
+    if lists.total < 0:
+        return ""
+    words = "{shown} of {count} undecided that match"
+    if not lists.sought:
+        words = "{shown} of {count} undecided, in the order of the half queue"
+    return tr(words, shown=shown, count=count_text(lists.total))
 
 
 class TransactionsView(PageView):
@@ -87,13 +114,11 @@ class TransactionsView(PageView):
         self.decision = label(role="caption")
         self.filters = SegmentedControl([(key, " ") for key in FILTERS])
         self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by key, topic or group")
-        self.rows: ColumnTableModel[TransactionRow] = ColumnTableModel(
-            transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self
-        )
+        self.rows = ColumnTableModel(transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self)
         self.grid = DataGrid(self.rows, theme)
         self.foot = label(role="caption")
         self.missing = MissingNote()
-        self._keys = said(label(role="caption"), text="C: commit · B: roll back · K: check · R: resume")
+        self._keys = said_label("C: commit · B: roll back · K: check · R: resume", "caption")
         self.back = said_button(theme, "caret-left", on_click=lambda: self._turn(later=False), tip="Earlier ones")
         self.forward = said_button(theme, "caret-right", on_click=lambda: self._turn(later=True), tip="Later ones")
         self.detail = TransactionDetail(context, self.dialogs.refusal)
@@ -103,8 +128,9 @@ class TransactionsView(PageView):
         self.tabs = Parts()
         self.grid.set_loading(True)
         self._build()
+        self.set_parts(grid=self.grid, find=self.search, detail=self.detail)
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_decision, self._show_board, self._show_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -159,28 +185,12 @@ class TransactionsView(PageView):
             self.lists.past.read()
         self.lists.read_again()
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
-
-    def retranslate(self) -> None:
-        self._write_decision()
-        self._show_board()
-        self._show_texts()
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         self.board_panel.add_action(self.decision)
         self.board_panel.content.addWidget(self.board)
-        table = Panel(flush=True)
-        table.content.setSpacing(0)
+        table = Panel(flush=True, spacing=0)
         table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(200)
         self.grid.setMinimumHeight(GRID_HEIGHT_MIN)
@@ -227,16 +237,10 @@ class TransactionsView(PageView):
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
         for key, action in (("C", COMMIT), ("B", ROLL_BACK), ("K", CHECK), ("R", RESUME)):
-            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(partial(self._ask_by_key, action))
+            on_key(self.grid, key, partial(self._ask_by_key, action))
         self.strip.chosen.connect(self._cell_chosen)
 
     # ---- the list ------------------------------------------------------------------------------------------------------
-
-    @property
-    def _shown_read(self) -> ListRead:
-        """Read state of the shown list."""
-        return self.lists.read_of(self.filters.current)
 
     def _show_lists(self) -> None:
         self._write_decision()
@@ -249,7 +253,8 @@ class TransactionsView(PageView):
 
     def _show_rows(self) -> None:
         self.rows.set_rows(self.lists.rows(self.filters.current, self._only))
-        self._shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
+        shown_read = self.lists.read_of(self.filters.current)
+        shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
         self.grid.select_first()
         self._show_selected()
         self._show_texts()

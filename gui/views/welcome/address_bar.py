@@ -14,7 +14,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import Line, label, row
 from gui.widgets.chip import Dot
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said_button, said_label
 from gui.words.text import tr
 
 COPIED_SHOWN_MS = 1_500
@@ -39,7 +39,7 @@ class AddressBar(QFrame):
         self.setProperty("role", "bar-strong")
         self._ready: Ready | None = None
         self._dot = Dot(theme, State.HEALTHY)
-        self._name = said(label(role="secondary"), text="Name server")
+        self._name = said_label("Name server")
         self._address = label(role="address", selectable=True)
         self._address.setFont(mono_font(ADDRESS_PIXELS))
         self.copy_button = said_button(theme, "copy", "Copy", on_click=self.copy, name="Copy the name server address")

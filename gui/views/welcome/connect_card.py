@@ -14,7 +14,7 @@ from gui.widgets.basic import IconButton, IconLabel, Line, column, fill, label, 
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import count_text, tr
 
 COPIED_SHOWN_MS = 1_500
@@ -65,7 +65,7 @@ class ConnectCard(Panel):
         self._theme = theme
         self._address = ""
         self._steps: FirstSteps | None = None
-        self._title = said(label(role="card-title"), text="Connect your own client")
+        self._title = said_label("Connect your own client", "card-title")
         self._tabs = PartBar()
         self._tabs.setDrawBase(False)
         self._tabs.setExpanding(False)
@@ -84,7 +84,21 @@ class ConnectCard(Panel):
         self._forget_copied.setSingleShot(True)
         self._forget_copied.setInterval(COPIED_SHOWN_MS)
         self._forget_copied.timeout.connect(self._show_copy)
-        self._build()
+        self.content.setContentsMargins(18, 14, 18, 14)
+        self.content.setSpacing(8)
+        fill(self.content, row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10), self._tabs)
+        inset = QFrame()
+        inset.setProperty("role", "inset")
+        inset.setLayout(column(self.code_view, margins=(1, 1, 1, 1)))
+        fill(
+            self.content,
+            (inset, 1),
+            row(self.copy_button, 1, self._waiting, self._show),
+            Line(),
+            self.accepts,
+            self.connects,
+            self.stores,
+        )
         on_language(self, self._write_texts)
 
     @property
@@ -127,23 +141,6 @@ class ConnectCard(Panel):
     def _write_texts(self) -> None:
         self._show_copy()
         self._show_steps()
-
-    def _build(self) -> None:
-        self.content.setContentsMargins(18, 14, 18, 14)
-        self.content.setSpacing(8)
-        fill(self.content, row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10), self._tabs)
-        inset = QFrame()
-        inset.setProperty("role", "inset")
-        inset.setLayout(column(self.code_view, margins=(1, 1, 1, 1)))
-        fill(
-            self.content,
-            (inset, 1),
-            row(self.copy_button, 1, self._waiting, self._show),
-            Line(),
-            self.accepts,
-            self.connects,
-            self.stores,
-        )
 
     def _show_code(self) -> None:
         self.code_view.set_code(self.sample.code(self._address).rstrip(), self.sample.language)

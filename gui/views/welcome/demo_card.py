@@ -9,14 +9,10 @@ from gui.processes.demo import DemoController, DemoPace
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, IconLabel, column, fill, label, row
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said
+from gui.widgets.said import on_language, said, said_label
 from gui.words.text import count_text, tr
 
-PACE_NAMES = {
-    DemoPace.SLOW: "Slow, {rate}/s",
-    DemoPace.NORMAL: "Normal, {rate}/s",
-    DemoPace.FAST: "Fast, {rate}/s",
-}
+PACE_NAMES = {DemoPace.SLOW: "Slow, {rate}/s", DemoPace.NORMAL: "Normal, {rate}/s", DemoPace.FAST: "Fast, {rate}/s"}
 DEMO_FACTS = (
     ("stack", "accent", "Orders and payments", "Real clients on the real port, at the pace you choose"),
     ("timer", "delayed", "Delayed messages", "Unpaid orders are looked at again after 1 s to 2 h"),
@@ -41,11 +37,9 @@ class DemoCard(Panel):
         self._theme = theme
         self._demo = demo
         self._can_play = False
-        self._title = said(label(role="card-title"), text="Play a demo")
-        self._intro = said(label(role="secondary"), text="A small shop sends and consumes real messages on this broker.")
-        self._facts = [
-            (said(label(), text=title), said(label(role="caption"), text=text)) for _glyph, _colour, title, text in DEMO_FACTS
-        ]
+        self._title = said_label("Play a demo", "card-title")
+        self._intro = said_label("A small shop sends and consumes real messages on this broker.")
+        self._facts = [(said(label(), text=title), said_label(text, "caption")) for _glyph, _colour, title, text in DEMO_FACTS]
         self._pace = said(QComboBox(), name="Pace of the demo")
         for pace in DemoPace:
             self._pace.addItem("", pace)

@@ -19,7 +19,7 @@ from gui.views.welcome.progress import first_steps
 from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
-from gui.widgets.said import said_button
+from gui.widgets.said import on_language, said_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -78,7 +78,7 @@ class WelcomeView(PageView):
         self.demo_card.play_wanted.connect(self._play)
         self.connect_card.topic_wanted.connect(self._show_topic)
         self.theme_changed(theme.tokens)
-        self.retranslate()
+        on_language(self, self._show_status)
         self._show_steps(context.source.state)
 
     def open(self, arguments: PageArguments) -> None:  # noqa: ARG002  there is one place only
@@ -133,11 +133,6 @@ class WelcomeView(PageView):
     def theme_changed(self, tokens: Tokens) -> None:
         ratio = self.devicePixelRatioF()
         self._logo.setPixmap(logo_pixmap(LOGO_SIZE, tokens.accent, tokens.retry, ratio))
-
-    def retranslate(self) -> None:
-        self._show_status()
-
-    # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         middle = QWidget()
@@ -223,8 +218,6 @@ class WelcomeView(PageView):
 
     def _show_steps(self, state: ClusterState | None) -> None:
         self.connect_card.set_steps(first_steps(self.context.source.status, state))
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _play(self, pace: DemoPace) -> None:
         if not demo_refusal(self.context.source):
