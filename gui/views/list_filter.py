@@ -94,9 +94,10 @@ class ListFilter(QWidget, Generic[R]):
         said(self.search, hint=hint)
         on_language(self, self._show_faults)
 
-    def add_action(self, widget: QWidget) -> None:
-        """Put a button at the end of the line."""
-        self._line.addWidget(widget)
+    def add_action(self, *widgets: QWidget) -> None:
+        """Put buttons at the end of the line."""
+        for widget in widgets:
+            self._line.addWidget(widget)
 
     @property
     def is_active(self) -> bool:

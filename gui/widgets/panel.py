@@ -75,10 +75,11 @@ class Panel(QFrame):
     def subtitle(self) -> str:
         return self._subtitle.whole_text()
 
-    def add_action(self, widget: QWidget, *, before: QWidget | None = None) -> None:
-        """Put a button, chip or legend at the right end of the title line, or before another one."""
+    def add_action(self, *widgets: QWidget, before: QWidget | None = None) -> None:
+        """Put buttons, chips or legends at the right end of the title line, or before another one."""
         self._head.setVisible(True)
-        self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
+        for widget in widgets:
+            self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
 
 
 def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:

@@ -205,8 +205,7 @@ class AlertsView(PageView):
     def _build(self) -> None:
         left = Panel(flush=True, spacing=0)
         fill(left.content, row(self.search, margins=(8, 8, 8, 8)), (self.grid, 1))
-        self.chart_panel.add_action(self.mute_button)
-        self.chart_panel.add_action(self.delete_button)
+        self.chart_panel.add_action(self.mute_button, self.delete_button)
         fill(self.chart_panel.content, self.lack, (self.chart, 1), self.form)
         split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
         self.told_panel.content.addWidget(self.told_grid)

@@ -138,8 +138,7 @@ class BrokerSettingsView(PageView):
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self.undo_button = said_button(theme, "arrow-counter-clockwise", "Undo…", on_click=self.ask_undo)
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self.ask_change)
-        self.header.add_action(self.undo_button)
-        self.header.add_action(self.review_button)
+        self.header.add_action(self.undo_button, self.review_button)
         self.model = ColumnTableModel(
             setting_columns(), lambda one: one.setting.key, section=section_of, sections=(LIVE, AT_START, FIXED), parent=self
         )

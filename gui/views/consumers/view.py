@@ -104,8 +104,7 @@ class ConsumersView(PageView):
         self.reset_button = said_button(theme, "clock", "Reset offsets…", on_click=self._reset_clicked)
         self.stacks_button = said_button(theme, "cpu", "Client stacks…", on_click=self._stacks_clicked)
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
-        for button in (self.reset_button, self.stacks_button, self.more_button):
-            self.header.add_action(button)
+        self.header.add_action(self.reset_button, self.stacks_button, self.more_button)
         self.groups = ColumnTableModel(
             group_columns(self._lag_over_time, self._forecast, self.versions.of),
             lambda group: group.name,

@@ -79,8 +79,7 @@ class EventsView(PageView):
         self._words: list[str] = []
         self.note_button = said_button(theme, "plus", "Add note…", on_click=self.ask_note)
         self.export_button = said_button(theme, "arrow-square-out", "Export", caret=True, on_click=self._export_clicked)
-        self.header.add_action(self.note_button)
-        self.header.add_action(self.export_button)
+        self.header.add_action(self.note_button, self.export_button)
         self.chart_panel = said(Panel(" "), title="When")
         self.chart = said(StackedBars(theme), name="Events over time")
         self.chart.is_choosable = True

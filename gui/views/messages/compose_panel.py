@@ -76,8 +76,7 @@ class ComposePanel(Composing, Panel):
             button.setText("")
             button.setProperty("caret", False)
             button.set_role("icon")
-        for button in (self.templates, self.history, self.copy_as, self.whole_button):
-            self.add_action(button)
+        self.add_action(self.templates, self.history, self.copy_as, self.whole_button)
         lines = self.content
         fill(lines, (self.fields, 1), self.effect, self.production, self.progress, self.error)
         fill(

@@ -240,8 +240,7 @@ class MessageView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for button in (self.resend_button, self.hand_button, self.compare_button, self.copy_button):
-            self.header.add_action(button)
+        self.header.add_action(self.resend_button, self.hand_button, self.compare_button, self.copy_button)
         self.life_panel = Panel(" ", flush=True)
         self.life_panel.add_action(self.scale)
         self._scroll = ScrolledPart()

@@ -42,8 +42,7 @@ class ThroughputPanel(Panel):
         self._rule = RuleLine(self.chart, context)
         self.unit = segments({COUNT: "Count", BYTES: "Bytes"})
         self.unit.chosen.connect(self._unit_chosen)
-        self.add_action(self.chart.legend)
-        self.add_action(self.unit)
+        self.add_action(self.chart.legend, self.unit)
         self.content.addWidget(self.chart, 1)
         said(self, title="Throughput", subtitle="4 s average")
 

@@ -82,8 +82,7 @@ class OverviewView(PageView):
         self._state: ClusterState | None = None
         self.demo_button = IconButton(theme, "play", " ", on_click=self._demo_clicked)
         self.send_button = said_button(theme, "paper-plane-tilt", "Send a message", role="primary", on_click=self._send_clicked)
-        self.header.add_action(self.demo_button)
-        self.header.add_action(self.send_button)
+        self.header.add_action(self.demo_button, self.send_button)
         self.tiles = TileRow(context)
         self.flow = said(FlowScene(theme.tokens), name="Message flow")
         self.flow.setProperty(TERM, "Message flow")

@@ -144,8 +144,7 @@ class ResultPanel(FoldingPanel):
         self._show()
 
     def _build(self) -> None:
-        for widget in (self.chip, self.again_button, self.compare_button, self.page_button, self.folder_button):
-            self.add_action(widget)
+        self.add_action(self.chip, self.again_button, self.compare_button, self.page_button, self.folder_button)
         self.headlines.setContentsMargins(0, 0, 0, 0)
         self.headlines.setSpacing(0)
         side = column((self.sections, 1), self.manifest, spacing=6, margins=(0, 0, 0, 10))

@@ -51,8 +51,7 @@ class RunPanel(Panel):
         self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self.again_wanted.emit)
         self.total = label(role="secondary")
         self.fault = Notice(theme)
-        for widget in (self.chip, self.cancel_button, self.again_button):
-            self.add_action(widget)
+        self.add_action(self.chip, self.cancel_button, self.again_button)
         fill(self.content, self._stages, self.fault, self.total)
         self._waiting: tuple[ReportOrder, ...] = ()
         self.waiting_title = label(role="secondary")

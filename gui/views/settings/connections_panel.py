@@ -73,8 +73,7 @@ class ConnectionsPanel(QWidget):
         self.list_panel.content.addWidget(self.list)
         self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
         self.list_panel.setMaximumWidth(LIST_WIDTH)
-        for button in self._buttons:
-            self.detail.add_action(button)
+        self.detail.add_action(*self._buttons)
         fill(self.detail.content, self.facts, self.doctor_title, self.fault, (self.hop_grid, 1))
         self.setLayout(row((self.list_panel, 3), (self.detail, 5), spacing=Size.GAP))
         self.doctor.changed.connect(self._show_hops)

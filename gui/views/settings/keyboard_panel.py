@@ -68,8 +68,7 @@ class KeyboardPanel(Panel):
         self.note = said_label(
             "Choose an action, click into the field, press the new key, and change it. It counts at once.", "caption", wrap=True
         )
-        self.add_action(self.sheet)
-        self.add_action(self.reset_all_button)
+        self.add_action(self.sheet, self.reset_all_button)
         fill(self.content, row(self.search, margins=(8, 0, 8, 8)), (self.grid, 1))
         buttons = row(self.field, self.change_button, self.clear_button, self.reset_button, 1, margins=(12, 8, 12, 0))
         fill(self.content, buttons, row(self.fault, margins=(12, 0, 12, 0)), row(self.note, margins=(12, 0, 12, 10)))

@@ -224,8 +224,7 @@ class TailView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for button in (self.search_button, self.rules_button, self.clear_button, self.pause_button):
-            self.header.add_action(button)
+        self.header.add_action(self.search_button, self.rules_button, self.clear_button, self.pause_button)
         self.content.addWidget(self.bar)
         arrivals = Panel()
         arrivals.content.setContentsMargins(12, 8, 12, 6)

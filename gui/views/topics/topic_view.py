@@ -75,8 +75,7 @@ class TopicView(PageView):
         self.messages_button = said_button(theme, "envelope-simple", "Browse messages", on_click=self.show_messages)
         self.send_button = said_button(theme, "paper-plane-tilt", "Send message", on_click=self._send_clicked)
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
-        for button in (self.back_button, self.messages_button, self.send_button, self.more_button):
-            self.header.add_action(button)
+        self.header.add_action(self.back_button, self.messages_button, self.send_button, self.more_button)
         self.queues = QueuesPanel(context)
         self.set_parts(grid=self.queues.grid)
         self.consumers = ColumnTableModel(

@@ -221,8 +221,7 @@ class StripPanel(Panel):
         self.content.setSpacing(2)
         self.fault = Notice(theme)
         fill(self.content, self.fault, self._words, self.strip)
-        for widget in (*self.legend.values(), self.back, self.forward, self.end):
-            self.add_action(widget)
+        self.add_action(*self.legend.values(), self.back, self.forward, self.end)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         on_language(self, self._write_texts)
 
